@@ -1,0 +1,42 @@
+"""What has been worked out for a structure, found again by the raw members that describe it.
+
+Most messages describe the structure as the one before of the same table did: comparing raw JSON is a comparison of
+bytes. Where they alternate (codes that depend on values, TiCDC's random order of ``mysqlType``) a dictionary remembers.
+"""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from msgspec import Raw
+
+from spark_jobs.cdc.bounded_cache import remember
+from spark_jobs.cdc.codecs.canal_json_envelope import Envelope
+
+V = TypeVar("V")
+
+
+class StructureCache(Generic[V]):
+    """Calls ``make`` once for each table and wording of its structure; ``make`` may raise."""
+
+    def __init__(self, make: Callable[[Envelope], V]) -> None:
+        self._make = make
+        self._recent: dict[tuple[str, str], tuple[Raw, Raw, Raw, V]] = {}
+        self._by_bytes: dict[tuple[str, str, tuple[bytes, bytes, bytes]], V] = {}
+
+    def of(self, envelope: Envelope) -> V:
+        recent = self._recent.get((envelope.database, envelope.table))
+        if recent is not None:
+            sql_type, mysql_type, pk_names, value = recent
+            if sql_type == envelope.sql_type and mysql_type == envelope.mysql_type and pk_names == envelope.pk_names:
+                return value
+        return self._find(envelope)
+
+    def _find(self, envelope: Envelope) -> V:
+        key = envelope.database, envelope.table, envelope.structure_key
+        if key not in self._by_bytes:
+            remember(self._by_bytes, key, self._make(envelope))
+        found = self._by_bytes[key]
+        # copies, because raw JSON keeps its whole message alive
+        raws = envelope.sql_type.copy(), envelope.mysql_type.copy(), envelope.pk_names.copy()
+        remember(self._recent, key[:2], (*raws, found))
+        return found

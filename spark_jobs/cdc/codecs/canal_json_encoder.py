@@ -1,0 +1,146 @@
+"""Events to Canal-JSON messages, as TiCDC or as Canal's own server writes them; one event is one message.
+
+Rules
+
+1. ``es`` is the event's own source time, or that of its commit-ts; ``ts`` the event's own build time, or ``es``.
+2. TiCDC writes watermarks only with the extension; begin, end, heartbeats and marks never.
+3. Canal writes XA COMMIT and ROLLBACK as statements; begin, end, watermarks and heartbeats never.
+4. A statement whose Canal type is not known is a QUERY.
+5. ``delete-only-output-handle-key-columns``: the handle key is the primary key, else the first of the unique indexes
+   with the fewest columns that are all NOT NULL; without one the whole row is written, so that nothing is lost.
+6. The half of an update is refused: formats that cut updates must be joined before.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, cast
+
+from spark_jobs.cdc import tso
+from spark_jobs.cdc.bounded_cache import remember
+from spark_jobs.cdc.codecs.canal_json_envelope import PROTOCOL, WATERMARK_TYPE
+from spark_jobs.cdc.codecs.canal_json_layout import (
+    NULL,
+    canal_rowless_template,
+    extension_marks,
+    rowless_extension,
+    ticdc_rowless,
+)
+from spark_jobs.cdc.codecs.canal_json_options import encode_options
+from spark_jobs.cdc.codecs.canal_json_plan import RowPlan, TablePlans
+from spark_jobs.cdc.codecs.canal_json_text import json_of
+from spark_jobs.cdc.errors import EncodeError
+from spark_jobs.cdc.events import (
+    DELETE,
+    INSERT,
+    UPDATE,
+    Ddl,
+    Event,
+    Row,
+    RowChange,
+    TableSchema,
+    TransactionMark,
+    Watermark,
+)
+from spark_jobs.cdc.mysql_types import Dialect
+
+
+class Encoder:
+    """Writes one dialect; keeps a plan per table schema."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.options = encode_options(options)
+        self._plans: dict[int, TablePlans] = {}
+        self._is_canal = self.options.dialect is Dialect.CANAL
+        self._extension = self.options.extension
+        self._write: dict[type, Callable[..., bytes | None]] = (
+            {Ddl: _canal_statement, TransactionMark: _canal_mark}
+            if self._is_canal
+            else {Ddl: self._ticdc_statement, Watermark: self._ticdc_watermark}
+        )
+
+    def encode(self, event: Event, /) -> list[bytes]:
+        if type(event) is RowChange:
+            return [self._row(event)]
+        write = self._write.get(type(event))
+        message = write(event) if write is not None else None
+        return [] if message is None else [message]
+
+    def flush(self) -> list[bytes]:
+        return []
+
+    def _row(self, change: RowChange) -> bytes:
+        kind = change.kind
+        plans = self._plans.get(id(change.table)) or self._add(change.table)
+        plan = plans.insert if kind is INSERT else plans.update if kind is UPDATE else plans.delete
+        row = change.before if kind is DELETE else change.after
+        if row is None or (kind is UPDATE and change.before is None):
+            raise EncodeError(PROTOCOL, _missing(change))
+        data = plan.row(row)
+        if data is None:
+            plan = plans.partial(plan, row)
+            data = plan.cells(row)
+        old = NULL if kind is INSERT else self._old(change, plan, data)
+        es = change.es_ms or tso.physical_ms(change.commit_ts)
+        return self._message(change, plan.template(row), es, old, data)
+
+    def _message(self, change: RowChange, template: bytes, es: int, old: bytes, data: bytes) -> bytes:
+        ts = change.ts_ms or es
+        if self._extension:
+            marks = b""
+            if change.claim_check or change.only_handle_key or change.row_key:
+                marks = extension_marks(change.only_handle_key, change.claim_check, change.row_key)
+            return template % (es, ts, old, data, change.commit_ts, marks)
+        if self._is_canal:
+            gtid = json_of(change.origin.gtid, Dialect.CANAL)
+            return template % (b"[%b]" % data, es, gtid, change.sequence, old, ts)
+        return template % (es, ts, old, data)
+
+    def _add(self, table: TableSchema) -> TablePlans:
+        plans = TablePlans(table, self.options)
+        remember(self._plans, id(table), plans)
+        return plans
+
+    def _old(self, change: RowChange, plan: RowPlan, data: bytes) -> bytes:
+        """The ``old`` member: null for an INSERT, and for a DELETE unless the form before v5.4 is wanted."""
+        if change.kind is not UPDATE:
+            return b"[%b]" % data if self.options.delete_old and change.kind is DELETE else NULL
+        before, after = cast(Row, change.before), cast(Row, change.after)
+        if self.options.only_updated:
+            return b"[%b]" % plan.changes(before, after)
+        return b"[%b]" % (plan.row(before) or plan.cells(before))
+
+    def _ticdc_statement(self, ddl: Ddl) -> bytes:
+        es = ddl.es_ms or tso.physical_ms(ddl.commit_ts)
+        extension = rowless_extension(commit_ts=ddl.commit_ts) if self._extension else b""
+        names = (ddl.schema, ddl.table)
+        return ticdc_rowless(ddl.canal_type or "QUERY", ddl.is_ddl, names, es, ddl.ts_ms or es, ddl.query, extension)
+
+    def _ticdc_watermark(self, mark: Watermark) -> bytes | None:
+        if not self._extension:
+            return None
+        es = mark.es_ms or tso.physical_ms(mark.watermark_ts)
+        extension = rowless_extension(watermark_ts=mark.watermark_ts)
+        return ticdc_rowless(WATERMARK_TYPE, False, ("", ""), es, mark.ts_ms or es, "", extension)
+
+
+def _canal_statement(ddl: Ddl) -> bytes:
+    return _canal_rowless(ddl, ddl.canal_type or "QUERY", ddl.is_ddl)
+
+
+def _canal_mark(mark: TransactionMark) -> bytes | None:
+    return _canal_rowless(mark, mark.kind, False) if mark.kind in _CANAL_MARKS else None
+
+
+_CANAL_MARKS: Final = frozenset({"XACOMMIT", "XAROLLBACK"})
+
+
+def _canal_rowless(event: Ddl | TransactionMark, kind: str, is_ddl: bool) -> bytes:
+    es = event.es_ms or tso.physical_ms(event.commit_ts)
+    template = canal_rowless_template(kind, is_ddl, (event.schema, event.table), event.query)
+    gtid = json_of(event.origin.gtid, Dialect.CANAL)
+    return template % (NULL, es, gtid, event.sequence, NULL, event.ts_ms or es)
+
+
+def _missing(change: RowChange) -> str:
+    new_is_missing = change.after is None and change.kind is not DELETE
+    image = "new" if new_is_missing else "old"
+    return f"{change.table.schema}.{change.table.table}: a {change.kind} without its {image} image"

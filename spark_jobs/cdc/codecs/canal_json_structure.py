@@ -1,0 +1,234 @@
+"""Table structures as Canal-JSON messages tell them, and readers of rows made for one structure.
+
+Rules
+
+1. Columns are those of ``sqlType``, in its order; their types are the texts of ``mysqlType`` (whose order means
+   nothing, since TiCDC's is random); keys are those that ``pkNames`` lists. The codes of ``sqlType`` vary with the
+   values and are no part of the structure.
+2. The same structure is always the same ``TableSchema`` object. It is found by the raw bytes of the three members; both
+   caches are bounded and forget everything when full.
+3. A row holds texts and nulls. A missing column is ``ABSENT`` in ``data``; in ``old`` it did not change, so it is as in
+   ``data``. A column that the structure does not have is an error, never dropped.
+4. Numbers may also be bare JSON numbers, an integer may be written as ``1.0``, and the text ``null`` in a column of
+   numbers is NULL: the reader in C takes them.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final, NoReturn, TypeAlias, cast
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import astuple
+
+from spark_jobs.cdc.bounded_cache import remember
+from spark_jobs.cdc.codecs.canal_json_cache import StructureCache
+from spark_jobs.cdc.codecs.canal_json_envelope import PROTOCOL, Envelope, Int64, unreadable
+from spark_jobs.cdc.codecs.canal_json_rows import Conversion, Finish, row_finisher
+from spark_jobs.cdc.errors import DecodeError
+from spark_jobs.cdc.events import (
+    ABSENT,
+    BINARY_TYPES,
+    CHOICE_TYPES,
+    NUMBER_TYPES,
+    Column,
+    ColumnType,
+    Row,
+    TableSchema,
+    Value,
+)
+from spark_jobs.cdc.mysql_types import parse_type
+from spark_jobs.cdc.mysql_values import FromText, from_text, read_bytes, read_text
+
+MAX_COLUMNS: Final = 4096  # MySQL's own limit
+_MAX_UINT64: Final = (1 << 64) - 1
+
+_CODES = msgspec.json.Decoder(dict[str, int] | None)
+_TYPES = msgspec.json.Decoder(dict[str, str] | None)
+_NAMES = msgspec.json.Decoder(list[str] | None)
+_CELLS = msgspec.json.Decoder(dict[str, Raw])
+_CELL = msgspec.json.Decoder(str | int | float | None)
+
+_ReadRow: TypeAlias = Callable[[Raw], msgspec.Struct]
+_NEGATIVE_ZERO = re.compile(rb'"-0(?:\.0*)?(?:[eE][^"]*)?"')
+_REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)
+
+
+class Structures:
+    """The structures seen so far."""
+
+    def __init__(self) -> None:
+        self._by_columns: dict[tuple[str, str, tuple[tuple[str, str, bool], ...]], Structure] = {}
+        self.of: Final = StructureCache(self._read).of
+        """The structure of a message with rows; raises ``DecodeError``."""
+
+    def _read(self, envelope: Envelope) -> "Structure":
+        columns = _columns(envelope)
+        key = (envelope.database, envelope.table, columns)
+        found = self._by_columns.get(key)
+        if found is None:
+            found = Structure(_table(envelope.database, envelope.table, columns))
+            remember(self._by_columns, key, found)
+        return found
+
+
+def _columns(envelope: Envelope) -> tuple[tuple[str, str, bool], ...]:
+    """(name, type text, is key) of each column."""
+    try:
+        codes = _CODES.decode(envelope.sql_type)
+        types = _TYPES.decode(envelope.mysql_type)
+        keys = frozenset(_NAMES.decode(envelope.pk_names) or ())
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise DecodeError(PROTOCOL, f"sqlType, mysqlType or pkNames: {error}") from None
+    if codes is None or types is None:
+        raise DecodeError(PROTOCOL, "rows without sqlType and mysqlType")
+    names = dict.fromkeys((*codes, *types))
+    if len(names) > MAX_COLUMNS:
+        raise DecodeError(PROTOCOL, f"{len(names)} columns; a table has at most {MAX_COLUMNS}")
+    untyped = [name for name in names if name not in types]
+    if untyped:
+        raise DecodeError(PROTOCOL, f"column {untyped[0]!r} is in sqlType but not in mysqlType")
+    return tuple((name, types[name], name in keys) for name in names)
+
+
+def _table(schema: str, table: str, columns: tuple[tuple[str, str, bool], ...]) -> TableSchema:
+    return TableSchema(
+        schema,
+        table,
+        tuple(Column(name, _type(name, text), is_key=is_key, source_type=text) for name, text, is_key in columns),
+    )
+
+
+def _type(name: str, text: str) -> ColumnType:
+    try:
+        return parse_type(text)
+    except ValueError as error:
+        raise DecodeError(PROTOCOL, f"mysqlType of column {name!r}: {error}") from None
+
+
+class Structure:
+    """One structure of one table, with the readers of its rows.
+
+    Rows are read by structs that are made for the structure: one that requires every column, and one for ``old`` that
+    does not. What these refuse is read again, cell by cell, for its value or for a precise error.
+    """
+
+    def __init__(self, table: TableSchema) -> None:
+        self.table = table
+        self._readers = tuple((column.name, from_text(column.type)) for column in table.columns)
+        self._names = frozenset(name for name, _ in self._readers)
+        self._finish = _finisher(table)
+        self._full = _row_decoder(table, required=True)
+        self._partial = _row_decoder(table, required=False)
+        self._old_is_partial = False
+
+    def row(self, raw: Raw) -> Row:
+        """A member of ``data``; raises ``DecodeError``."""
+        whole = self.whole_row(raw)
+        return self._row_by_cells(raw) if whole is None else whole
+
+    def whole_row(self, raw: Raw) -> Row | None:
+        """A row that has all columns and can be read without doubt; None for every other."""
+        try:
+            values: Row = astuple(self._full(raw))
+            return values if self._finish is None else self._finish(values, raw)
+        except _REFUSED:
+            return None
+
+    def old_row(self, raw: Raw, new: Row) -> Row:
+        """A member of ``old``, where the columns that it leaves out are as in ``new``; raises ``DecodeError``."""
+        if not self._old_is_partial:
+            whole = self.whole_row(raw)
+            if whole is not None:
+                return whole
+            self._old_is_partial = True  # likely the source's habit: spares the next rows the detour
+        return tuple([after if old is ABSENT else old for old, after in zip(self._part(raw), new, strict=True)])
+
+    def _part(self, raw: Raw) -> Row:
+        try:
+            values: Row = astuple(self._partial(raw))
+            return values if self._finish is None else self._finish(values, raw)
+        except _REFUSED:
+            return self._row_by_cells(raw)
+
+    def _row_by_cells(self, raw: Raw) -> Row:
+        try:
+            cells = _CELLS.decode(raw)
+        except msgspec.MsgspecError as error:
+            raise unreadable(error) from None
+        unknown = cells.keys() - self._names
+        if unknown:
+            raise DecodeError(PROTOCOL, f"column {min(unknown)[:80]!r} is in data or old but not in sqlType")
+        return tuple([_value(name, cells[name], read) if name in cells else ABSENT for name, read in self._readers])
+
+
+def _value(name: str, raw: Raw, read: FromText) -> Value:
+    try:
+        cell = _CELL.decode(raw)
+        if cell is None:
+            return None
+        if not isinstance(cell, str) and read in (read_text, read_bytes):
+            raise ValueError("a number where text belongs")
+        return read(str(cell))
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise DecodeError(PROTOCOL, f"column {name[:80]!r}: {error}") from None
+
+
+def _row_decoder(table: TableSchema, *, required: bool) -> _ReadRow:
+    """A reader of one row into a struct whose fields are the columns; it refuses columns that the table has not."""
+    fields = [f"c{index}" for index in range(len(table.columns))]
+    types = [_field_type(column.type) for column in table.columns]
+    columns = list(zip(fields, types, strict=True))
+    try:
+        row = msgspec.defstruct(
+            "Row",
+            columns if required else [(field, type_, ABSENT) for field, type_ in columns],
+            rename={field: column.name for field, column in zip(fields, table.columns, strict=True)},
+            forbid_unknown_fields=True,
+            gc=False,
+        )
+    except ValueError:
+        return _refuse_all  # a column has a name that such a struct cannot have: quotes, backslashes
+    return msgspec.json.Decoder(row, strict=False).decode
+
+
+def _refuse_all(raw: Raw) -> NoReturn:
+    raise ValueError
+
+
+_NUMBERS: Final = NUMBER_TYPES | CHOICE_TYPES
+
+
+def _field_type(type_: ColumnType) -> type:
+    """What the reader in C makes of a column: the value itself, except where ``_conversion`` goes on from there."""
+    if type_.name in _NUMBERS:
+        return cast(type, int | None if _may_exceed_int64(type_) else Int64 | None)
+    return cast(type, float | None if type_.name == "double" else str | None)
+
+
+def _finisher(table: TableSchema) -> Finish | None:
+    conversions = [_conversion(column.type) for column in table.columns]
+    doubles = [index for index, column in enumerate(table.columns) if column.type.name == "double"]
+    return row_finisher(conversions, doubles, _check_double) if doubles or any(conversions) else None
+
+
+def _conversion(type_: ColumnType) -> Conversion:
+    if _may_exceed_int64(type_):
+        return _at_most_uint64
+    return from_text(type_) if type_.name == "float" or type_.name in BINARY_TYPES else None
+
+
+def _may_exceed_int64(type_: ColumnType) -> bool:
+    return type_.name in ("bit", "set") or (type_.name == "bigint" and type_.unsigned)
+
+
+def _at_most_uint64(value: int) -> int:
+    if value > _MAX_UINT64:
+        raise ValueError("more than 64 bits")
+    return value
+
+
+def _check_double(value: float, raw: Raw) -> None:
+    """The reader in C takes NaN and infinity, and loses the sign of -0."""
+    if value or _NEGATIVE_ZERO.search(raw):
+        raise ValueError("a double that must be read from its text")

@@ -1,0 +1,206 @@
+"""Topic and partition of each event of a queue sink, by TiCDC's dispatch rules.
+
+* The first rule whose matcher selects the table decides (the other way round than in filters); a last rule for every
+  table sends to the default topic by ``table``.
+* The partition is (hash modulo number of partitions). The hash is the XOR of a CRC-32 for each *write*, and a write is
+  strings put together without a separator: first (schema, table); then (column name, value text) for each column:
+
+  ==================  ===============================================================================================
+  ``table``           no columns; also the empty word and ``default``
+  ``index-value``     the handle key's columns, or those of ``index``, which must be unique; ``rowid`` is the same
+  ``columns``         the columns named
+  ``ts``              no hash: the commit-ts modulo the number of partitions
+  ==================  ===============================================================================================
+
+  Any other word counts as ``table``, with a warning. Names are hashed as the table spells them.
+* The row is the new one, of a DELETE the old one; a column that a partial new image lacks is taken from the old one.
+* Value text: numbers in decimal, float and double shortest and without exponent, bit, enum and set as numbers, bytes as
+  they are, all else MySQL's text. NULL is left out, or is the text ``null`` (TiCDC's older architecture).
+* DDL goes to partition 0 with canal and canal-json, to every partition with any other protocol; a statement on a schema
+  goes to the default topic; a rename goes to the topic of the *old* name. A watermark goes to every partition of every
+  topic.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+from zlib import crc32
+
+import msgspec
+
+from spark_jobs.cdc.bounded_cache import remember
+from spark_jobs.cdc.eligibility import handle_key, index_places
+from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.cdc.events import ABSENT, BINARY_TYPES, ColumnType, RowChange, TableSchema, Value
+from spark_jobs.cdc.mysql_types import Dialect
+from spark_jobs.cdc.mysql_values import to_text
+from spark_jobs.cdc.table_filter import TableRules
+from spark_jobs.cdc.topic_expression import TopicExpression
+
+FAILED: Final = "CDC:ErrDispatcherFailed"
+FIRST_PARTITION_DDL: Final = frozenset({"canal", "canal-json"})
+"""Protocols whose DDL goes to partition 0 alone."""
+
+_TABLE, _INDEX, _COLUMNS, _TS = "table", "index-value", "columns", "ts"
+_WORDS: Final = {"": _TABLE, "default": _TABLE, "table": _TABLE, "index-value": _INDEX, "rowid": _INDEX} | {
+    word: word for word in (_COLUMNS, _TS)
+}
+
+ToBytes = Callable[[Value], bytes]
+
+
+class DispatchRule(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of ``sink.dispatchers``."""
+
+    matcher: tuple[str, ...]
+    partition: str = ""
+    index: str = ""
+    columns: tuple[str, ...] = ()
+    topic: str = ""
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    tables: TableRules
+    topic: TopicExpression | None
+    by: str
+    index: str = ""
+    columns: tuple[str, ...] = ()
+
+
+class _Hashed(msgspec.Struct, frozen=True):
+    """What is hashed of a table's rows. ``table`` is kept so that its id stays its own while this is remembered."""
+
+    table: TableSchema
+    start: int
+    columns: tuple[tuple[int, bytes, ToBytes], ...]
+
+
+class Dispatcher:
+    """Routes events; built once for a changefeed. ``ConfigError`` for a rule that is wrong in itself.
+
+    ``warnings``: sentences about rules that were taken otherwise than written. ``null_text``: text hashed for NULL;
+    None leaves NULL out, as today's TiCDC does.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[DispatchRule],
+        default_topic: str,
+        *,
+        case_sensitive: bool = False,
+        null_text: str | None = None,
+    ) -> None:
+        self.default_topic = default_topic
+        self.warnings: list[str] = []
+        self._null = None if null_text is None else null_text.encode()
+        self._rules = [self._compile(rule, case_sensitive) for rule in rules]
+        self._rules.append(_Rule(TableRules(["*.*"]), None, _TABLE))
+        self._found: dict[tuple[str, str], _Rule] = {}
+        self._hashed: dict[int, _Hashed] = {}
+
+    def topic(self, schema: str, table: str) -> str:
+        """The topic of a table's rows and DDL; of a statement on a schema (``table`` empty) the default topic."""
+        expression = self._rule(schema, table).topic if table else None
+        return self.default_topic if expression is None else expression.topic(schema, table)
+
+    def topics(self, tables: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+        """The topics that get watermarks when these (schema, table) are active, the default topic among them."""
+        return tuple(sorted({self.default_topic, *(self.topic(schema, table) for schema, table in tables)}))
+
+    def partition(self, change: RowChange, partitions: int) -> int:
+        """The partition of a row; ``ConfigError`` if the rule names an index or column that the table has not."""
+        rule = self._rule(change.table.schema, change.table.table)
+        if rule.by == _TS:
+            return change.commit_ts % partitions
+        return self._hash(rule, change) % partitions
+
+    def _rule(self, schema: str, table: str) -> _Rule:
+        found = self._found.get((schema, table))
+        if found is None:
+            found = next(rule for rule in self._rules if rule.tables.matches(schema, table))
+            remember(self._found, (schema, table), found)
+        return found
+
+    def _compile(self, rule: DispatchRule, case_sensitive: bool) -> _Rule:
+        by = _WORDS.get(rule.partition.lower())
+        if by is None:
+            self.warnings.append(
+                f"partition rule {rule.partition!r} is none of {', '.join(filter(None, _WORDS))}: table is taken"
+            )
+        if by == _COLUMNS and not rule.columns:
+            raise ConfigError("a dispatcher with partition=columns names no columns", code=FAILED)
+        topic = TopicExpression(rule.topic) if rule.topic else None
+        return _Rule(TableRules(rule.matcher, case_sensitive), topic, by or _TABLE, rule.index, rule.columns)
+
+    def _hash(self, rule: _Rule, change: RowChange) -> int:
+        hashed = self._hashed.get(id(change.table))
+        if hashed is None:
+            hashed = _hashed(rule, change.table)
+            remember(self._hashed, id(change.table), hashed)
+        result, first, second = hashed.start, change.after, change.before
+        if first is None:
+            first, second = second, None
+        for at, name, text in hashed.columns:
+            value = ABSENT if first is None else first[at]
+            if value is ABSENT and second is not None:
+                value = second[at]
+            if value is None and self._null is not None:
+                result ^= crc32(name + self._null)
+            elif value is not None and value is not ABSENT:
+                result ^= crc32(name + text(value))
+        return result
+
+
+def ddl_partitions(protocol: str, partitions: int) -> Sequence[int]:
+    """The partitions that get a DDL."""
+    return (0,) if protocol in FIRST_PARTITION_DDL else range(partitions)
+
+
+def _hashed(rule: _Rule, table: TableSchema) -> _Hashed:
+    columns = tuple(
+        (at, _bytes(table.columns[at].name), _to_bytes(table.columns[at].type)) for at in _places(rule, table)
+    )
+    return _Hashed(table, crc32(_bytes(table.schema) + _bytes(table.table)), columns)
+
+
+def _places(rule: _Rule, table: TableSchema) -> tuple[int, ...]:
+    if rule.by == _COLUMNS:
+        return _named_columns(rule, table)
+    if rule.by != _INDEX:
+        return ()
+    return _named_index(rule, table) if rule.index else handle_key(table)
+
+
+def _named_columns(rule: _Rule, table: TableSchema) -> tuple[int, ...]:
+    for name in rule.columns:
+        places = index_places(table, (name,))
+        if places is None or table.columns[places[0]].generated == "virtual":
+            what = "has no column" if places is None else "generates without storing it the column"
+            raise ConfigError(f"{_named(table)} {what} {name!r} that its dispatcher names", code=FAILED)
+    return index_places(table, rule.columns) or ()
+
+
+def _named_index(rule: _Rule, table: TableSchema) -> tuple[int, ...]:
+    wanted = rule.index.lower()
+    if wanted == "primary" and table.key_columns:
+        return handle_key(table)
+    for index in table.indexes or ():
+        places = index_places(table, index.columns)
+        if index.name.lower() == wanted and index.unique and places is not None:
+            return places
+    reason = "has no unique index" if table.indexes is not None else "comes from a source that tells nothing of index"
+    raise ConfigError(f"{_named(table)} {reason} {rule.index!r} that its dispatcher names", code=FAILED)
+
+
+def _to_bytes(type_: ColumnType) -> ToBytes:
+    if type_.name in BINARY_TYPES:
+        return lambda value: value if isinstance(value, bytes) else _bytes(str(value))
+    text = to_text(type_, Dialect.TICDC)
+    return lambda value: _bytes(text(value))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _named(table: TableSchema) -> str:
+    return f"{table.schema}.{table.table}"

@@ -1,0 +1,166 @@
+"""The architecture as arrows: who may import whom. The tables below are the rule; the code is checked against them.
+
+cli ──────────┐
+app ────────┐ ▼                cdc      events, codecs, filters, schemas: pure, bytes in, values out
+migrations  ├─► spark_jobs.cdc sources  what a source URI says (and reads, later, with Spark)
+            └─► spark_jobs.{sources, sinks, uris, folders, durable, wire}
+spark_jobs ──► itself alone; Spark only once a job runs
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.imports import Graph, below, graph_of, loaded_with, sources_below
+
+PROJECT: Final = Path(__file__).resolve().parents[1]
+OURS: Final = ("app", "cli", "migrations", "spark_jobs")
+WORLD: Final = (
+    *("os", "pathlib", "shutil", "tempfile", "io", "glob", "socket", "ssl", "http", "urllib", "subprocess", "signal"),
+    *("time", "random", "secrets", "uuid", "threading", "multiprocessing", "asyncio", "logging", "importlib"),
+)
+WORKERS: Final = ("job", "translate", "pieces", "ordered", "merged", "enrich", "held")
+
+
+@dataclass(frozen=True)
+class Only:
+    """Of all modules inside ``family`` (``*``: of all there are), ``who`` imports only ``may`` and itself."""
+
+    who: str
+    family: str
+    may: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.who}, of {self.family}, imports only {', '.join(self.may)}"
+
+
+@dataclass(frozen=True)
+class Never:
+    """``who`` imports none of ``what``, not even for the type checker."""
+
+    who: str
+    what: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.who} never imports {', '.join(self.what)}"
+
+
+@dataclass(frozen=True)
+class Light:
+    """Importing ``who`` imports none of ``what``, through other modules neither; functions may, later."""
+
+    who: str
+    what: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"importing {self.who} leaves {', '.join(self.what)} alone"
+
+
+SHARED: Final = tuple(
+    f"spark_jobs.{name}" for name in ("cdc", "sources", "sinks", "uris", "folders", "durable", "wire")
+)
+RULES: Final = (
+    # The control plane knows what should run and validates with the code that will run; it runs none of it.
+    Only("app", "spark_jobs", SHARED),
+    Never("app", ("pyspark", "cli", "tests", "bench")),
+    Light("app", ("pyspark", "pyarrow", "pandas", "spark_jobs.pipeline", "spark_jobs.commitlog")),
+    # The data plane does not know the control plane, except by HTTP (link, wire). It zips into --py-files.
+    Never("spark_jobs", ("app", "cli", "migrations", "tests", "bench")),
+    Never("spark_jobs", ("fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic", "pydantic", "pydantic_settings")),
+    # Spark comes with the session: what parses, plans, or runs in a worker can be imported and tested without it.
+    Light("spark_jobs", ("pyspark",)),
+    *(Light(f"spark_jobs.pipeline.{name}", ("spark_jobs.commitlog", "httpx")) for name in WORKERS),
+    # The heart is pure: no I/O, clock, environment, randomness.
+    Only("spark_jobs.cdc", "*", ("msgspec", "google.protobuf", "sqlglot", "the standard library")),
+    Never("spark_jobs.cdc", WORLD),
+    # Inside the data plane: from what runs to what is known, never back.
+    Only("spark_jobs.commitlog", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.durable", "spark_jobs.failpoints")),
+    Only("spark_jobs.sources", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.uris", "spark_jobs.folders")),
+    Only("spark_jobs.sinks", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.uris", "spark_jobs.folders")),
+    Never("spark_jobs.pipeline", ("spark_jobs.feed", "spark_jobs.capture", "spark_jobs.link")),
+    *(Only(f"spark_jobs.{name}", "spark_jobs", ("spark_jobs.cdc",)) for name in ("uris", "wire", "durable")),
+    # The command-line tool is the codec library, without Spark, service or network.
+    Only("cli", "*", ("msgspec", "spark_jobs.cdc", "the standard library")),
+    # Migrations stand alone: a table's shape of that day, not the one of today's code.
+    Never("migrations", ("spark_jobs", "cli", "app.tables", "app.context")),
+)
+
+
+def breaches(graph: Graph, rule: Only | Never | Light) -> Iterator[str]:
+    """One sentence for each import that the rule forbids."""
+    for who in (name for name in graph if below(name, rule.who)):
+        if isinstance(rule, Light):
+            chains = loaded_with(graph, who)
+            yield from (chain for name, chain in chains.items() if name in rule.what and name != who)
+            continue
+        for item in graph[who]:
+            if isinstance(rule, Never):
+                if any(below(item.what, what) for what in rule.what):
+                    yield str(item)
+            elif (rule.family == "*" or below(item.what, rule.family)) and not _is_allowed(item.what, rule):
+                yield str(item)
+
+
+def _is_allowed(what: str, rule: Only) -> bool:
+    is_standard = "the standard library" in rule.may and what.split(".")[0] in sys.stdlib_module_names
+    return is_standard or any(below(what, family) for family in (rule.who, *rule.may))
+
+
+@cache
+def _graph() -> Graph:
+    return graph_of(sources_below(PROJECT, OURS))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_the_arrows_hold(rule: Only | Never | Light) -> None:
+    assert any(below(name, rule.who) for name in _graph()), f"there is no {rule.who} any more: take its rule out"
+    assert list(breaches(_graph(), rule)) == []
+
+
+SAMPLE: Final = {
+    "app": "",
+    "app.api": "from spark_jobs.pipeline import flow",
+    "app.quiet": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pyspark\n",
+    "app.lazy": "def f():\n    import pyspark.sql\n",
+    "app.deep": "from app.lazy import f\nfrom spark_jobs import sources\n",
+    "spark_jobs": "",
+    "spark_jobs.sources": "from . import kafka",
+    "spark_jobs.sources.kafka": "try:\n    from pyspark.sql import SparkSession\nexcept ImportError:\n    pass",
+    "spark_jobs.pipeline": "",
+    "spark_jobs.pipeline.flow": "import google.cloud\nfrom ..sources.kafka import x",
+    "spark_jobs.cdc": "import os.path\nimport msgspec\nimport collections.abc",
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (Only("app", "spark_jobs", SHARED), ["app.api:1 imports spark_jobs.pipeline.flow when it is imported"]),
+        (
+            Never("app", ("pyspark",)),
+            ["app.quiet:3 imports pyspark for types", "app.lazy:2 imports pyspark.sql inside a function"],
+        ),
+        (
+            Light("app.deep", ("pyspark",)),
+            ["app.deep → spark_jobs.sources → spark_jobs.sources.kafka → pyspark"],
+        ),
+        (Light("app.lazy", ("pyspark",)), []),
+        (Only("spark_jobs.cdc", "*", ("msgspec", "the standard library")), []),
+        (Never("spark_jobs.cdc", ("os",)), ["spark_jobs.cdc:1 imports os.path when it is imported"]),
+        (
+            Only("spark_jobs.pipeline", "*", ("google.protobuf",)),
+            [
+                "spark_jobs.pipeline.flow:1 imports google.cloud when it is imported",
+                "spark_jobs.pipeline.flow:2 imports spark_jobs.sources.kafka when it is imported",
+            ],
+        ),
+    ],
+    ids=str,
+)
+def test_a_wrong_arrow_is_found(rule: Only | Never | Light, said: list[str]) -> None:
+    assert list(breaches(graph_of(SAMPLE), rule)) == said
