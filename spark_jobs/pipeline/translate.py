@@ -1,0 +1,96 @@
+"""One source message → what it is, and its rows as the sink holds them.
+
+A message is opened first: enough to know its kind, table, times and structure. Only what passes the filter and is not
+held is written, either *relayed* (canal-json to canal-json: rows pass through as checked, unparsed JSON) or decoded to
+values and encoded.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from spark_jobs.cdc.codecs import canal_json_encoder, csv_encoder, csv_format
+from spark_jobs.cdc.codecs.canal_json_envelope import Envelope
+from spark_jobs.cdc.codecs.canal_json_relay import Relay
+from spark_jobs.cdc.events import RowChange, TableSchema
+from spark_jobs.cdc.table_filter import TableFilter
+from spark_jobs.pipeline.enrich import Enricher
+from spark_jobs.pipeline.job import Job
+
+Message: TypeAlias = Envelope
+Write: TypeAlias = Callable[[Message, int], bytes]
+"""(message, commit-ts) → its rows with their terminators"""
+
+
+class Translator:
+    """Opens, filters and writes the messages of one batch. Built once per task; keeps caches only."""
+
+    def __init__(self, job: Job) -> None:
+        way = _way(job)
+        self._relay = Relay(job.encode_options if way == "relayed" else {})
+        self._decoder = self._relay.decoder
+        self._enrich = Enricher(job.known)
+        self.passes = TableFilter(job.filter_rules, job.case_sensitive).matches
+        self.open = self._relay.open
+        self.open_lines = self._relay.open_lines
+        self.structure = self._relay.structure
+        self.write = _WRITERS[way](self, job)
+        self.header = _header(job)
+
+    def relayed(self, job: Job) -> Write:
+        """Rows pass through; what cannot is decoded and encoded."""
+        rewrite, by_values, end = self._relay.rewrite, self.encoded(job), job.terminator.encode()
+
+        def write(message: Message, commit_ts: int) -> bytes:
+            row = rewrite(message, commit_ts)
+            return row + end if row is not None else by_values(message, commit_ts)
+
+        return write
+
+    def encoded(self, job: Job) -> Write:
+        """Rows are decoded to values and encoded as Canal-JSON."""
+        encoder, end = canal_json_encoder.Encoder(job.encode_options), job.terminator.encode()
+
+        def write(message: Message, commit_ts: int) -> bytes:
+            return b"".join([part + end for row in self._rows(message, commit_ts) for part in encoder.encode(row)])
+
+        return write
+
+    def as_csv(self, job: Job) -> Write:
+        """Rows are decoded to values and encoded as CSV."""
+        encoder = csv_encoder.Encoder({**job.encode_options, "terminator": job.terminator})
+
+        def write(message: Message, commit_ts: int) -> bytes:
+            return b"".join([encoder.encode_row(row) for row in self._rows(message, commit_ts)])
+
+        return write
+
+    def _rows(self, message: Message, commit_ts: int) -> Sequence[RowChange]:
+        rows = [event for event in self._decoder.events(message) if isinstance(event, RowChange)]
+        if not rows:
+            return rows
+        table = self._enrich(rows[0].table, commit_ts)
+        if table is rows[0].table and rows[0].commit_ts == commit_ts:
+            return rows
+        return [msgspec.structs.replace(row, table=table, commit_ts=commit_ts) for row in rows]
+
+
+def _way(job: Job) -> str:
+    if job.sink_protocol == "csv":
+        return "csv"
+    return "encoded" if job.encode_options.get("dialect") == "canal" else "relayed"
+
+
+def _header(job: Job) -> Callable[[TableSchema], bytes]:
+    """What a data file begins with."""
+    if job.sink_protocol != "csv" or job.encode_options.get("output-field-header") != "true":
+        return lambda table: b""
+    return csv_format.csv_format({**job.encode_options, "terminator": job.terminator}).header
+
+
+_WRITERS: Final[dict[str, Callable[[Translator, Job], Write]]] = {
+    "relayed": Translator.relayed,
+    "encoded": Translator.encoded,
+    "csv": Translator.as_csv,
+}

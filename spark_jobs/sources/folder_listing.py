@@ -1,0 +1,100 @@
+"""Lists a source folder: which files have appeared, in the order they are to be read.
+
+Files that appear later may have any name and any age, so no single name or time stands for "read up to here": a
+position holds the names of all files read.
+"""
+
+import contextlib
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+import msgspec
+
+from spark_jobs.cdc.errors import ConfigError, EnvironmentFault
+
+
+class SourceFolderUnreadable(EnvironmentFault):
+    """The folder, or one below it, is not there or cannot be listed."""
+
+    code = "CDC:ErrSourceFolderUnreadable"
+
+
+class FileEntry(msgspec.Struct, frozen=True, order=True):
+    """A file of the folder: its path relative to it (``/`` as separator) and its size."""
+
+    name: str
+    size: int
+
+
+class FolderPosition(msgspec.Struct, kw_only=True):
+    """Where a new changefeed begins: ``read`` are the files that count as read."""
+
+    read: list[str] = []
+
+
+def load_position(text: str) -> FolderPosition:
+    """A position from its JSON text; "" is the beginning."""
+    return msgspec.json.decode(text, type=FolderPosition) if text else FolderPosition()
+
+
+def listing(path: str, pattern: str) -> Iterator[FileEntry]:
+    """Every regular file below ``path`` that matches, unordered. Hidden files and folders are passed over."""
+    match = _matcher(pattern)
+    stack = [""]
+    while stack:
+        folder = stack.pop()
+        for entry in _entries(path, folder):
+            if entry.name.startswith((".", "_")):
+                continue
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                stack.append(name)
+            elif match(name) and entry.is_file():
+                with contextlib.suppress(FileNotFoundError):  # removed a moment ago
+                    yield FileEntry(_text(name, path), entry.stat().st_size)
+
+
+def _entries(path: str, folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(os.path.join(path, folder)) as entries:
+            return list(entries)
+    except OSError as error:
+        if folder and isinstance(error, FileNotFoundError):
+            return []
+        where = os.path.join(path, folder).rstrip("/")
+        raise SourceFolderUnreadable(f"the folder {where} cannot be listed: {os.strerror(error.errno or 0)}") from error
+
+
+def _text(name: str, path: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"the file {name!r} in {path} has a name that is not UTF-8; rename it") from None
+    return name
+
+
+@lru_cache(maxsize=64)
+def _matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile(_regex(pattern)).fullmatch
+
+
+def _regex(pattern: str) -> str:
+    """``**/`` stands for any folders, none included; ``*`` and ``?`` stay within one name."""
+    parts: list[str] = []
+    for part in re.split(r"(\*\*/|\*\*)", pattern):
+        if part == "**/":
+            parts.append(r"(?:.*/)?")
+        elif part == "**":
+            parts.append(r".*")
+        else:
+            parts.append(fnmatch.translate(part).removeprefix("(?s:").removesuffix(")\\Z").replace(".*", "[^/]*"))
+    return "".join(parts)
+
+
+def position_after_all(path: str, pattern: str) -> str:
+    """JSON text of the position behind every file that is there now."""
+    names = sorted(entry.name for entry in listing(path, pattern))
+    return msgspec.json.encode(FolderPosition(read=names)).decode()

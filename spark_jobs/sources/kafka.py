@@ -1,0 +1,170 @@
+"""``kafka://`` as a source. Only parsing; the broker is asked in ``kafka_admin``, read in ``kafka_stream``."""
+
+import re
+from typing import Final, Literal
+
+import msgspec
+
+from spark_jobs.cdc import tso
+from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.sources.common import CODE, COMMON, WHAT, protocol, zone
+from spark_jobs.uris import Parameter, Settings, Uri, masked, table
+
+_TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]{1,249}$")
+_HOST: Final = re.compile(r"^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})$")
+_OFFSETS: Final = re.compile(r"^offset:\d+:\d+(,\d+:\d+)*$")
+MECHANISMS: Final = ("", "plain", "scram-sha-256", "scram-sha-512")
+SEARCH_MARGIN_MS: Final = 60_000
+"""A queue is searched by its broker's clock; it is searched this much earlier than asked."""
+
+PARAMETERS: Final = table(
+    *COMMON,
+    Parameter("topic-pattern", "text", "", "a regular expression (Java's) of topics, instead of the path"),
+    Parameter("start", "text", "latest", "latest, earliest, a TSO, or offset:PARTITION:N[,PARTITION:N…]"),
+    Parameter("cluster-id", "text", "", "of TiDB Binlog; not used with canal-json", applies=False),
+    Parameter("watermark", "choice", "auto", "whether rows wait for watermarks", ("auto", "require", "ignore")),
+    Parameter("watermark-timeout", "duration", "60s", "how long auto waits for the first one", low=0, high=86400),
+    Parameter("on-lost-position", "choice", "fail", "when the broker has deleted what was next", ("fail", "earliest")),
+    Parameter("sasl-user", "text", "", "user"),
+    Parameter("sasl-password", "text", "", "password"),
+    Parameter("sasl-mechanism", "choice", "", "SASL mechanism", MECHANISMS),
+    Parameter("enable-tls", "bool", "false", "TLS to the broker"),
+    Parameter("ca", "text", "", "file of the certificate authority (PEM)"),
+    Parameter("cert", "text", "", "file of the client certificate (PEM)"),
+    Parameter("key", "text", "", "file of the client key (PEM)"),
+    Parameter("insecure-skip-verify", "bool", "false", "do not check the broker's host name"),
+    Parameter("kafka-version", applies=False),
+    Parameter("kafka-client-id", "text", "", "client id"),
+    Parameter("dial-timeout", applies=False),
+    Parameter("read-timeout", applies=False),
+    Parameter("write-timeout", applies=False),
+)
+
+
+class KafkaSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A parsed ``kafka://`` source. Either ``topics`` or ``topic_pattern``."""
+
+    uri: str
+    brokers: str
+    topics: tuple[str, ...]
+    topic_pattern: str
+    protocol: str
+    start: str
+    watermark: Literal["auto", "require", "ignore"]
+    watermark_timeout_seconds: float
+    on_lost_position: Literal["fail", "earliest"]
+    time_zone: str
+    bad_message: str
+    max_rows: int
+    max_bytes: int
+    sasl_user: str
+    sasl_password: str
+    sasl_mechanism: str
+    tls: bool
+    ca: str
+    cert: str
+    key: str
+    skip_verify: bool
+    client_id: str
+    scheme: str = "kafka"
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What makes it this source; everything else, brokers too, is a way of reading it."""
+        return self.scheme, self.protocol, self.topic_pattern, *sorted(self.topics)
+
+    def masked(self) -> str:
+        """The URI without secrets."""
+        return masked(self.uri)
+
+    def check(self) -> None:
+        """Asks the broker for the topics (I/O, a few seconds at most); ``ConfigError`` if there is none or no topic."""
+        from spark_jobs.sources import kafka_admin
+
+        kafka_admin.check(self)
+
+    def resolve_start(self, start_ts: int = 0) -> str:
+        """The offsets to begin at, as JSON text ``{topic: {partition: offset}}``, as of now."""
+        from spark_jobs.sources import kafka_admin
+
+        return kafka_admin.resolve_start(self, start_ts)
+
+
+def parse(uri: Uri) -> KafkaSource:
+    """A ``kafka://`` source URI as a spec."""
+    settings = Settings(uri, PARAMETERS, what=WHAT, code=CODE)
+    topics, pattern = _topics(uri, settings.text("topic-pattern"))
+    tls = settings.flag("enable-tls")
+    _require_whole_sasl(settings)
+    if not tls and any(settings.text(name) for name in ("ca", "cert", "key")):
+        raise ConfigError(f"{WHAT}: ca, cert and key need enable-tls=true", code=CODE)
+    return KafkaSource(
+        uri=uri.text,
+        brokers=_brokers(uri.hosts),
+        topics=topics,
+        topic_pattern=pattern,
+        protocol=protocol(settings.text("protocol")),
+        start=_start(settings.text("start")),
+        watermark=settings.text("watermark"),  # type: ignore[arg-type]
+        watermark_timeout_seconds=settings.seconds("watermark-timeout"),
+        on_lost_position=settings.text("on-lost-position"),  # type: ignore[arg-type]
+        time_zone=zone(settings.text("time-zone")),
+        bad_message=settings.text("bad-message"),
+        max_rows=settings.number("max-rows-per-batch"),
+        max_bytes=settings.number("max-bytes-per-batch"),
+        sasl_user=settings.text("sasl-user"),
+        sasl_password=settings.text("sasl-password"),
+        sasl_mechanism=settings.text("sasl-mechanism").upper(),
+        tls=tls,
+        ca=settings.text("ca"),
+        cert=settings.text("cert"),
+        key=settings.text("key"),
+        skip_verify=settings.flag("insecure-skip-verify"),
+        client_id=settings.text("kafka-client-id"),
+    )
+
+
+def _brokers(hosts: str) -> str:
+    names = [host for host in hosts.split(",") if host]
+    for host in names:
+        found = _HOST.match(host)
+        if not found or not 0 < int(found[2]) < 65536:
+            raise ConfigError(f"{WHAT}: {host!r} is not a broker; write HOST:PORT[,HOST:PORT…]", code=CODE)
+    if not names:
+        raise ConfigError(f"{WHAT}: no broker; write kafka://HOST:PORT/TOPIC", code=CODE)
+    return ",".join(names)
+
+
+def _topics(uri: Uri, pattern: str) -> tuple[tuple[str, ...], str]:
+    text = uri.path.strip("/")
+    if bool(text) == bool(pattern):
+        raise ConfigError(f"{WHAT}: name the topics in the path, or give topic-pattern (one of both)", code=CODE)
+    if pattern:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ConfigError(f"{WHAT}: topic-pattern is not a regular expression: {error}", code=CODE) from None
+        return (), pattern
+    topics = tuple(text.split(","))
+    for topic in topics:
+        if not _TOPIC.match(topic) or topic in (".", ".."):
+            raise ConfigError(f"{WHAT}: {topic!r} is not a topic name (letters, digits, . _ -)", code=CODE)
+    if len(set(topics)) != len(topics):
+        raise ConfigError(f"{WHAT}: a topic is named twice", code=CODE)
+    return topics, ""
+
+
+def _start(text: str) -> str:
+    if text in ("latest", "earliest") or _OFFSETS.match(text):
+        return text
+    if text.isdigit() and 0 < int(text) <= tso.MAX_TSO:
+        return text
+    raise ConfigError(
+        f"{WHAT}: start={text!r} is none of latest, earliest, a TSO, offset:PARTITION:N[,PARTITION:N…]", code=CODE
+    )
+
+
+def _require_whole_sasl(settings: Settings) -> None:
+    given = [bool(settings.text(name)) for name in ("sasl-user", "sasl-password", "sasl-mechanism")]
+    if any(given) and not all(given):
+        raise ConfigError(f"{WHAT}: sasl-user, sasl-password and sasl-mechanism belong together", code=CODE)
