@@ -1,0 +1,220 @@
+"""Worked examples for every call. Their TSOs are numbers that a browser, too, prints exactly."""
+
+from typing import Any, Final
+
+Example = dict[str, Any]
+
+START_TS: Final = 462341860000000000
+CHECKPOINT_TS: Final = 462341862400000000
+RESOLVED_TS: Final = 462341866800000000
+_POSITION: Final = '{"orders":{"0":1200,"1":1187}}'
+_SOURCE: Final = "kafka://broker:9092/orders?protocol=canal-json&start=earliest"
+_SINK: Final = "file:///var/lib/weir/orders?protocol=canal-json&flush-interval=1s"
+
+ERROR: Final = {
+    "error_msg": "[CDC:ErrChangeFeedNotExists]changefeed not exists, orders",
+    "error_code": "CDC:ErrChangeFeedNotExists",
+}
+_WARNING: Final = {
+    "time": "2025-11-21T03:03:58.281Z",
+    "addr": "127.0.0.1:40123",
+    "code": "CDC:ErrExternalFailure",
+    "message": "[CDC:ErrExternalFailure]no broker answers at broker:9092",
+}
+CHANGEFEED: Final = {
+    "id": "orders",
+    "keyspace": "default",
+    "namespace": "default",
+    "source_uri": _SOURCE,
+    "sink_uri": _SINK,
+    "create_time": "2025-11-21T03:03:49.125Z",
+    "start_ts": START_TS,
+    "config": {"memory_quota": 1073741824, "filter": {"rules": ["shop.*"]}, "sink": {"date_separator": "day"}},
+    "state": "normal",
+    "creator_version": "v8.5.4",
+    "resolved_ts": RESOLVED_TS,
+    "checkpoint_ts": CHECKPOINT_TS,
+    "checkpoint_time": "2025-11-21 03:03:58.281",
+    "source_position": _POSITION,
+    "lag_seconds": 0.7,
+    "capture_id": "3f6c2d1e-0000-4000-8000-000000000001",
+    "epoch": 1763694229126,
+}
+CHANGEFEED_LIST: Final = {
+    "total": 1,
+    "items": [
+        {
+            "upstream_id": 0,
+            "keyspace": "default",
+            "namespace": "default",
+            "id": "orders",
+            "state": "warning",
+            "checkpoint_tso": CHECKPOINT_TS,
+            "checkpoint_time": "2025-11-21 03:03:58.281",
+            "error": _WARNING,
+        }
+    ],
+}
+CREATE: Final = {
+    "from a folder": {
+        "changefeed_id": "sample",
+        "source_uri": "file:///var/lib/weir/in?protocol=canal-json",
+        "sink_uri": "file:///var/lib/weir/out?protocol=csv",
+    },
+    "from Kafka": {
+        "changefeed_id": "orders",
+        "source_uri": _SOURCE,
+        "sink_uri": _SINK,
+        "start_ts": START_TS,
+        "replica_config": {"filter": {"rules": ["shop.*", "!shop.audit"]}, "sink": {"date_separator": "none"}},
+    },
+}
+UPDATE: Final = {
+    "another filter": {"replica_config": {"filter": {"rules": ["shop.*"]}}},
+    "a target": {"target_ts": RESOLVED_TS},
+}
+RESUME: Final = {"go on": {}, "deliver again": {"overwrite_checkpoint_ts": START_TS}}
+VERIFY_TABLE: Final = {
+    "a filter": {"replica_config": {"filter": {"rules": ["shop.*"]}}, "sink_uri": _SINK, "start_ts": START_TS}
+}
+STATUS: Final = {
+    "state": "warning",
+    "resolved_ts": RESOLVED_TS,
+    "checkpoint_ts": CHECKPOINT_TS,
+    "last_warning": _WARNING,
+}
+CHECKPOINT: Final = {
+    "checkpoint_ts": CHECKPOINT_TS,
+    "checkpoint_time": "2025-11-21 03:03:58.281",
+    "resolved_ts": RESOLVED_TS,
+    "resolved_ts_estimated": False,
+    "lag_seconds": 0.7,
+    "batch_id": 41,
+    "epoch": 1763694229126,
+    "source_position": _POSITION,
+    "rows_total": 2387,
+    "bytes_total": 2148300,
+    "updated_at": "2025-11-21T03:03:58.900Z",
+}
+PROGRESS: Final = {
+    "tables": [
+        {
+            "schema": "shop",
+            "table": "orders",
+            "version": START_TS,
+            "rows": 2387,
+            "bytes": 2148300,
+            "last_commit_ts": CHECKPOINT_TS,
+            "last_commit_time": "2025-11-21 03:03:58.281",
+        }
+    ],
+    "repeats_dropped": 0,
+    "late_rows": 0,
+    "dead_letters": 0,
+    "held_rows": 12,
+    "ddl_unparsed": 0,
+}
+SYNCED: Final = {
+    "synced": False,
+    "sink_checkpoint_ts": "2025-11-21 03:03:58.281",
+    "puller_resolved_ts": "2025-11-21 03:04:15.065",
+    "last_synced_ts": "2025-11-21 03:03:58.281",
+    "now_ts": "2025-11-21 03:04:16.000",
+    "info": "Data syncing is not finished, please wait",
+}
+LOGS: Final = {"lines": ["2025-11-21T03:03:58Z batch 41: 57 rows of 3 tables in 0.31 s"]}
+HISTORY: Final = {
+    "total": 1,
+    "items": [
+        {
+            "time": "2025-11-21T03:03:49.125Z",
+            "who": "3f6c2d1e-0000-4000-8000-000000000001",
+            "what": "fault",
+            "from_state": "normal",
+            "to_state": "warning",
+            "detail": "epoch 1763694229126",
+            "error": _WARNING,
+        }
+    ],
+}
+CAPTURES: Final = {
+    "total": 1,
+    "items": [
+        {
+            "id": "3f6c2d1e-0000-4000-8000-000000000001",
+            "is_owner": False,
+            "address": "127.0.0.1:40123",
+            "cluster_id": "default",
+            "state": "live",
+            "changefeeds": 1,
+            "version": "0.1.0",
+            "spark_master": "local[*]",
+            "spark_version": "4.2.0",
+            "spark_application_id": "local-1763694229125",
+            "spark_ui_url": "",
+            "registered_at": "2025-11-21T03:03:40.000Z",
+        }
+    ],
+}
+PROCESSORS: Final = {
+    "total": 1,
+    "items": [
+        {
+            "keyspace": "default",
+            "namespace": "default",
+            "changefeed_id": "orders",
+            "capture_id": "3f6c2d1e-0000-4000-8000-000000000001",
+        }
+    ],
+}
+PROCESSOR: Final[Example] = {"table_ids": []}
+UPSTREAM: Final = {"id": 1, "name": "shop", "source_uri": _SOURCE, "default": True}
+UPSTREAM_BODY: Final = {"a topic": {"name": "shop", "source_uri": _SOURCE, "default": True}}
+UPSTREAM_LIST: Final = {"total": 1, "items": [UPSTREAM]}
+SERVER_STATUS: Final = {
+    "version": "v8.5.4",
+    "git_hash": "",
+    "id": "4f0e3c0e-0000-4000-8000-000000000002",
+    "cluster_id": "default",
+    "pid": 4242,
+    "is_owner": True,
+    "liveness": 0,
+    "weir_version": "0.1.0",
+}
+TSO_BODY: Final = {"as cdc cli sends it": {"id": 0}}
+TSO: Final = {"timestamp": 1763694238281, "logic_time": 0}
+ALIVE: Final = {"status": "alive"}
+READY: Final = {"status": "ready"}
+NOT_READY: Final = {
+    "error_msg": "[CDC:ErrServerIsNotReady]no replica holds the owner lease",
+    "error_code": "CDC:ErrServerIsNotReady",
+}
+
+_ERROR_SCHEMA: Final = {
+    "type": "object",
+    "required": ["error_msg", "error_code"],
+    "properties": {"error_msg": {"type": "string"}, "error_code": {"type": "string"}},
+}
+
+
+def reply(example: Example) -> dict[int | str, Example]:
+    """The ``responses`` of a call: its example, and the one form of errors."""
+    return {
+        200: {"content": {"application/json": {"example": example}}},
+        400: error_reply("The request cannot be carried out; the text says why and what to do.", ERROR),
+        503: error_reply("Not now; ask again.", NOT_READY),
+    }
+
+
+def error_reply(description: str, example: Example) -> Example:
+    """An error in TiCDC's shape."""
+    return {
+        "description": description,
+        "content": {"application/json": {"schema": _ERROR_SCHEMA, "example": example}},
+    }
+
+
+def body(cases: Example, *, required: bool = True) -> Example:
+    """The ``openapi_extra`` of a call with a body: named examples."""
+    examples = {name: {"value": value} for name, value in cases.items()}
+    return {"requestBody": {"required": required, "content": {"application/json": {"examples": examples}}}}

@@ -1,0 +1,1 @@
+"""What happened to each changefeed: every state change and every operation."""

@@ -1,0 +1,1 @@
+"""The database's migrations (Alembic). They know no code of ``app``: they must stay true when it changes."""

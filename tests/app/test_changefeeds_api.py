@@ -1,0 +1,314 @@
+"""``/api/v2/changefeeds`` over HTTP, without an owner: nothing happens by itself."""
+
+import json
+import uuid
+
+import pytest
+
+from app.api import MAX_BODY_BYTES
+from app.times import now_ms
+from spark_jobs.cdc import tso
+from tests.app.calls import JSON_TIME, PAST, RFC3339, create, refused
+
+
+def test_a_created_changefeed_is_shown_as_ticdc_shows_it(api, order, tmp_path):
+    made = create(api, order(start_ts=PAST, target_ts=PAST + 10))
+    assert made == api.get("/api/v2/changefeeds/orders").json() | {"lag_seconds": made["lag_seconds"]}
+    assert (made["id"], made["state"], made["keyspace"], made["namespace"]) == (
+        "orders",
+        "normal",
+        "default",
+        "default",
+    )
+    assert (made["start_ts"], made["target_ts"], made["checkpoint_ts"], made["resolved_ts"]) == (
+        PAST,
+        PAST + 10,
+        PAST,
+        PAST,
+    )
+    assert JSON_TIME.fullmatch(made["checkpoint_time"])
+    assert RFC3339.fullmatch(made["create_time"])
+    assert made["source_uri"] == f"file://{tmp_path}/in?protocol=canal-json"
+    assert made["config"]["sink"]["csv"]["delimiter"] == ","
+    assert {"error", "upstream_id", "admin_job_type", "capture_id"}.isdisjoint(made)
+    assert made["lag_seconds"] > 0
+
+
+def test_without_a_start_the_checkpoint_is_0_until_the_first_progress(api, order):
+    made = create(api, order())
+    assert (made["checkpoint_ts"], "start_ts" in made, "lag_seconds" in made) == (0, False, False)
+
+
+def test_a_list_item_has_all_its_fields(api, order):
+    create(api, order())
+    assert api.get("/api/v2/changefeeds").json() == {
+        "total": 1,
+        "items": [
+            {
+                "upstream_id": 0,
+                "keyspace": "default",
+                "namespace": "default",
+                "id": "orders",
+                "state": "normal",
+                "checkpoint_tso": 0,
+                "checkpoint_time": "1970-01-01 00:00:00.000",
+                "error": None,
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "ids"),
+    [("", ["a", "b"]), ("all", ["a", "b"]), ("normal", ["a"]), ("stopped", ["b"]), ("failed", []), ("nonsense", [])],
+)
+def test_a_list_is_filtered_by_state(api, order, state, ids):
+    create(api, order("a"))
+    create(api, order("b", paused=True))
+    items = api.get("/api/v2/changefeeds", params={"state": state}).json()["items"]
+    assert [item["id"] for item in items] == ids
+
+
+def test_both_names_of_a_keyspace_work_and_keyspaces_are_apart(api, order, tmp_path):
+    create(api, order(), keyspace="team_a")
+    create(api, order(sink_uri=f"file://{tmp_path}/out-b?protocol=csv", namespace="team_b"))
+    create(api, order(sink_uri=f"file://{tmp_path}/out-c?protocol=csv", namespace="ignored"), keyspace="")
+    for params in ({"keyspace": "team_a"}, {"namespace": "team_a"}, {"keyspace": ["x", "team_a"]}):
+        found = api.get("/api/v2/changefeeds/orders", params=params).json()
+        assert (found["keyspace"], found["namespace"]) == ("team_a", "team_a")
+    assert api.get("/api/v2/changefeeds", params={"namespace": "team_b"}).json()["total"] == 1
+    refused(api.get("/api/v2/changefeeds/orders"), "ErrChangeFeedNotExists")
+    assert api.get("/api/v2/changefeeds/orders", params={"namespace": "ignored"}).status_code == 200
+
+
+def test_a_missing_id_becomes_a_uuid(api, order):
+    body = order()
+    del body["changefeed_id"]
+    assert str(uuid.UUID(create(api, body)["id"]))
+
+
+def test_a_dry_run_answers_and_stores_nothing(api, order):
+    assert create(api, order(), dry_run="true")["id"] == "orders"
+    assert api.get("/api/v2/changefeeds").json()["total"] == 0
+
+
+def test_a_paused_changefeed_is_created_in_state_stopped(api, order):
+    assert create(api, order(paused=True))["state"] == "stopped"
+
+
+@pytest.mark.parametrize("field", ["start", "target"])
+def test_a_time_may_stand_for_a_tso(api, order, field):
+    made = create(api, order(**{f"{field}_time": "2025-11-21T03:00:00+01:00"}))
+    assert made[f"{field}_ts"] == tso.compose(1_763_690_400_000)
+
+
+BAD_ORDERS = {
+    "an underscore in the id": ({"changefeed_id": "a_b"}, "ErrAPIInvalidParam", "ErrInvalidChangefeedID"),
+    "a hyphen at its end": ({"changefeed_id": "a-"}, "ErrAPIInvalidParam", "invalid changefeed id"),
+    "129 characters": ({"changefeed_id": "a" * 129}, "ErrAPIInvalidParam", "128"),
+    "a bad keyspace": ({"keyspace": "a.b"}, "ErrAPIInvalidParam", "keyspace"),
+    "no sink": ({"sink_uri": ""}, "ErrSinkURIInvalid", "empty"),
+    "a sink of null": ({"sink_uri": None}, "ErrSinkURIInvalid", "empty"),
+    "an unknown scheme": ({"sink_uri": "gopher://x/y"}, "ErrSinkURIInvalid", "unknown scheme"),
+    "no source": ({"source_uri": ""}, "ErrAPIInvalidParam", "WEIR_DEFAULT_SOURCE_URI"),
+    "an unknown upstream": ({"source_uri": "", "upstream_id": 9}, "ErrUpstreamNotFound", "9"),
+    "start in the future": ({"start_ts": tso.compose(now_ms() + 86_400_000)}, "ErrAPIInvalidParam", "future"),
+    "target at start": ({"start_ts": PAST, "target_ts": PAST}, "ErrTargetTsBeforeStartTs", "above start_ts"),
+    "a target of 64 bits": ({"target_ts": (1 << 64) - 1}, "ErrAPIInvalidParam", "too large"),
+    "a start of 65 bits": ({"start_ts": 1 << 64}, "ErrAPIInvalidParam", "start_ts"),
+    "a negative start": ({"start_ts": -1}, "ErrAPIInvalidParam", "start_ts"),
+    "a start of text": ({"start_ts": "5"}, "ErrAPIInvalidParam", "start_ts"),
+    "a start of 1.0": ({"start_ts": 1.0}, "ErrAPIInvalidParam", "start_ts"),
+    "a start of true": ({"start_ts": True}, "ErrAPIInvalidParam", "start_ts"),
+    "start twice": ({"start_ts": PAST, "start_time": "2025-11-21T03:00:00Z"}, "ErrAPIInvalidParam", "not both"),
+    "a time without a zone": ({"start_time": "2025-11-21T03:00:00"}, "ErrAPIInvalidParam", "RFC 3339"),
+    "a 13th month": ({"start_time": "2025-13-21T03:00:00Z"}, "ErrAPIInvalidParam", "calendar"),
+    "a filter that cannot be parsed": (
+        {"replica_config": {"filter": {"rules": ["shop"]}}},
+        "ErrFilterRuleInvalid",
+        "shop",
+    ),
+    "a configuration that is no object": ({"replica_config": 5}, "ErrAPIInvalidParam", "replica_config"),
+    "a wrong type inside it": (
+        {"replica_config": {"sink": {"csv": {"quote": 5}}}},
+        "ErrAPIInvalidParam",
+        "replica_config.sink.csv.quote",
+    ),
+    "event filters, which would be ignored": (
+        {"replica_config": {"filter": {"event_filters": [{"matcher": ["a.b"], "ignore_event": ["delete"]}]}}},
+        "ErrInvalidReplicaConfig",
+        "not available yet",
+    ),
+    "sync points into files": (
+        {"replica_config": {"enable_sync_point": True}},
+        "ErrInvalidReplicaConfig",
+        "enable_sync_point",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "code", "word"), BAD_ORDERS.values(), ids=BAD_ORDERS.keys())
+def test_a_bad_order_is_refused_with_a_reason_and_nothing_is_stored(api, order, changes, code, word):
+    refused(api.post("/api/v2/changefeeds", json=order(**changes)), code, word)
+    assert api.get("/api/v2/changefeeds", params={"state": "all"}).json()["total"] == 0
+
+
+def test_uris_are_checked_against_the_world(api, order, tmp_path):
+    missing = order(source_uri=f"file://{tmp_path}/nowhere?protocol=canal-json")
+    refused(api.post("/api/v2/changefeeds", json=missing), "ErrSourceURIInvalid", "nowhere")
+    unknown = order(source_uri=f"file://{tmp_path}/in?protocol=canal-json&patern=x")
+    refused(api.post("/api/v2/changefeeds", json=unknown), "ErrSourceURIInvalid", "did you mean 'pattern'")
+    (tmp_path / "file").write_text("")
+    unwritable = order(sink_uri=f"file://{tmp_path}/file/out?protocol=csv")
+    refused(api.post("/api/v2/changefeeds", json=unwritable), "ErrSinkURIInvalid", "cannot be written")
+    upwards = order(sink_uri=f"file://{tmp_path}/../out?protocol=csv")
+    refused(api.post("/api/v2/changefeeds", json=upwards), "ErrSinkURIInvalid", "..")
+
+
+def test_an_unreachable_broker_is_the_clients_fault_and_its_password_stays_hidden(api, order):
+    uri = "kafka://127.0.0.1:1/t?protocol=canal-json&sasl-user=u&sasl-password=hunter2&sasl-mechanism=plain"
+    reply = api.post("/api/v2/changefeeds", json=order(source_uri=uri))
+    assert reply.status_code == 400
+    assert "hunter2" not in reply.text
+
+
+def test_a_folder_with_data_of_unknown_origin_is_not_taken(api, order, tmp_path):
+    (tmp_path / "out-orders").mkdir()
+    (tmp_path / "out-orders" / "theirs").write_text("x")
+    refused(api.post("/api/v2/changefeeds", json=order()), "ErrSinkFolderNotEmpty", "adopt=true")
+
+
+def test_two_changefeeds_share_a_folder_only_by_consent(api, order, tmp_path):
+    create(api, order("a"))
+    shared = f"file://{tmp_path}/out-a?protocol=csv"
+    refused(api.post("/api/v2/changefeeds", json=order("b", sink_uri=shared)), "ErrSinkFolderNotEmpty", "changefeed a")
+    create(api, order("b", sink_uri=shared + "&adopt=true"))
+
+
+def test_an_id_that_is_taken_is_refused(api, order, tmp_path):
+    create(api, order())
+    again = order(sink_uri=f"file://{tmp_path}/other?protocol=csv")
+    refused(api.post("/api/v2/changefeeds", json=again), "ErrChangeFeedAlreadyExists", "orders")
+
+
+MALFORMED = {
+    "not json": b"{bad",
+    "empty": b"",
+    "an array": b"[]",
+    "text": b'"x"',
+    "not utf-8": b'{"changefeed_id": "\xff"}',
+    "nested deeply": b"[" * 100_000,
+    "a huge number": b'{"start_ts": ' + b"9" * 10_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED.keys())
+@pytest.mark.parametrize("path", ["/api/v2/changefeeds", "/api/v2/upstreams", "/api/v2/verify_table"])
+def test_a_malformed_body_is_a_bad_request(api, path, body):
+    refused(api.post(path, content=body), "ErrAPIInvalidParam")
+
+
+@pytest.mark.parametrize("path", ["/api/v2/changefeeds", "/internal/v1/captures"])
+@pytest.mark.parametrize("length", [True, False], ids=["with its length", "in chunks"])
+def test_a_body_beyond_all_measure_is_refused(api, path, length):
+    chunk = b" " * (1 << 20)
+    many = (chunk for _ in range((MAX_BODY_BYTES >> 20) + 1))
+    refused(api.post(path, content=b"".join(many) if length else many), "ErrAPIInvalidParam", "larger than")
+
+
+def test_the_content_type_of_a_body_does_not_matter(api, order):
+    body = json.dumps(order()).encode()
+    reply = api.post("/api/v2/changefeeds", content=body, headers={"content-type": "application/x-www-form-urlencoded"})
+    assert reply.status_code == 200, reply.text
+
+
+def test_keys_match_without_regard_to_case_and_unknown_ones_are_ignored(api, order):
+    body = {key.upper(): value for key, value in order(nonsense=1).items()}
+    body["Replica_Config"] = {"Filter": {"RULES": ["a.*"]}, "no-such-key": {}}
+    assert create(api, body)["config"]["filter"]["rules"] == ["a.*"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", ""),
+        ("GET", "/status"),
+        ("GET", "/checkpoint"),
+        ("GET", "/progress"),
+        ("GET", "/synced"),
+        ("GET", "/logs"),
+        ("GET", "/history"),
+        ("POST", "/pause"),
+        ("POST", "/resume"),
+        ("PUT", ""),
+    ],
+)
+@pytest.mark.parametrize("name", ["absent", "not_even_an_id"])
+def test_an_absent_changefeed_is_400_everywhere(api, method, path, name):
+    reply = api.request(method, f"/api/v2/changefeeds/{name}{path}", json={} if method != "GET" else None)
+    refused(reply, "ErrChangeFeedNotExists", f"changefeed not exists, {name}")
+
+
+def test_removing_what_is_absent_is_no_error(api):
+    reply = api.delete("/api/v2/changefeeds/absent")
+    assert (reply.status_code, reply.json()) == (200, {})
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/nope"), ("GET", "/api/v2/nope"), ("PATCH", "/api/v2/changefeeds"), ("PUT", "/livez")]
+)
+def test_an_unknown_path_or_method_is_404_in_plain_text(api, method, path):
+    reply = api.request(method, path)
+    assert (reply.status_code, reply.text) == (404, "404 page not found")
+    assert reply.headers["content-type"].startswith("text/plain")
+
+
+def test_pause_resume_and_remove_of_what_nobody_runs(api, order):
+    create(api, order())
+    assert api.post("/api/v2/changefeeds/orders/pause").json() == {}
+    assert api.get("/api/v2/changefeeds/orders").json()["state"] == "stopped"
+    assert api.get("/api/v2/changefeeds/orders").json()["admin_job_type"] == 1
+    assert api.post("/api/v2/changefeeds/orders/resume").json() == {}
+    assert api.get("/api/v2/changefeeds/orders").json()["state"] == "normal"
+    refused(api.post("/api/v2/changefeeds/orders/resume", json={}), "ErrChangefeedUpdateRefused", "is normal")
+    assert api.delete("/api/v2/changefeeds/orders").json() == {}
+    refused(api.get("/api/v2/changefeeds/orders"), "ErrChangeFeedNotExists")
+    create(api, order())
+
+
+def test_a_resume_may_overwrite_the_checkpoint_but_not_with_the_future(api, order):
+    create(api, order(paused=True, start_ts=PAST))
+    future = tso.compose(now_ms() + 60_000)
+    reply = api.post("/api/v2/changefeeds/orders/resume", json={"overwrite_checkpoint_ts": future})
+    refused(reply, "ErrAPIInvalidParam", "future")
+    assert api.post("/api/v2/changefeeds/orders/resume", json={"overwrite_checkpoint_ts": PAST - 9}).json() == {}
+    assert api.get("/api/v2/changefeeds/orders").json()["checkpoint_ts"] == PAST - 9
+
+
+def test_the_history_tells_every_operation_and_outlives_the_changefeed(api, order):
+    create(api, order())
+    api.post("/api/v2/changefeeds/orders/pause", auth=("ada", ""))
+    api.post("/api/v2/changefeeds/orders/resume", json={"overwrite_checkpoint_ts": PAST})
+    api.delete("/api/v2/changefeeds/orders")
+    reply = api.get("/api/v2/changefeeds/orders/history").json()
+    told = [(item["what"], item["from_state"], item["to_state"]) for item in reply["items"]]
+    assert told == [
+        ("create", "", "normal"),
+        ("pause", "normal", "stopped"),
+        ("rewind", "stopped", "normal"),
+        ("remove", "normal", "removed"),
+    ]
+    assert [item["who"] for item in reply["items"]][:2] == ["anonymous@127.0.0.1", "ada@127.0.0.1"]
+    assert str(PAST) in reply["items"][2]["detail"]
+    assert all(RFC3339.fullmatch(item["time"]) for item in reply["items"])
+
+
+def test_the_empty_authorization_of_the_cli_is_anonymous(api):
+    assert api.get("/api/v2/changefeeds", headers={"authorization": "Basic Og=="}).status_code == 200
+
+
+def test_a_foreign_web_page_may_not_send_orders(api, order):
+    reply = api.post("/api/v2/changefeeds", json=order(), headers={"origin": "http://evil.example"})
+    assert reply.status_code == 401
+    same = {"origin": str(api.base_url).rstrip("/")}
+    assert api.post("/api/v2/changefeeds", json=order(), headers=same).status_code == 200
