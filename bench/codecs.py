@@ -1,0 +1,231 @@
+"""Every codec on one core, beside the floor of its format."""
+
+import argparse
+import gc
+import time
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from bench.codec_events import Rows
+from bench.codec_floors import FLOORS, READS
+from bench.measure import Line, Round
+from bench.report import Report
+from spark_jobs.cdc.codec import Codec
+from spark_jobs.cdc.codecs import CODECS
+from spark_jobs.cdc.codecs.canal_json_relay import Relay
+from spark_jobs.cdc.dispatcher import Dispatcher, DispatchRule
+from spark_jobs.cdc.errors import WeirError
+from spark_jobs.cdc.events import RowChange
+from spark_jobs.cdc.table_filter import TableFilter
+from spark_jobs.pipeline.ordered import BLOCK_BYTES
+
+CHUNK: Final = 2_000
+TYPICAL_BYTES: Final = 1_000
+PARTITIONS: Final = 12
+RULES: Final = ("*.*", "!test.*", "!shop.audit_*")
+OPTIONS: Final[dict[str, dict[str, str]]] = {
+    "canal-json": {"enable-tidb-extension": "true"},
+    "csv": {"include-commit-ts": "true"},
+}
+Work = Callable[[list[RowChange], list[bytes]], object]
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One thing to time; it gets the events of a chunk and the same as messages."""
+
+    name: str
+    codec: str
+    work: Work
+
+
+def codecs(options: argparse.Namespace) -> None:
+    """Codecs on one core: decode, encode, both with a change, beside the floor of the same run."""
+    lines: list[Line] = []
+    ratios: dict[str, float] = {}
+    for shape, count in _counts(options.codec_events).items():
+        found = _measure(shape, count, options.rounds)
+        lines += found
+        ratios |= _ratios(shape, {line.name: line for line in found})
+    arguments: dict[str, int | str] = {"events": options.codec_events, "rounds": options.rounds, "cores": 1}
+    Report(name="codecs", arguments=arguments, lines=lines, ratios=ratios).write()
+
+
+def _counts(events: int) -> dict[str, int]:
+    """Fewer events of the big shapes: about as many bytes as of rows with ten columns."""
+    return {"4 columns": events, "10 columns": events, "100 columns": events // 10, "10 KB text": events // 10}
+
+
+def _cases() -> list[Case]:
+    cases: list[Case] = []
+    for name, codec in CODECS.items():
+        if codec.decoder is not None and codec.encoder is not None:
+            cases += [Case(f"{name} floor", name, _floor(FLOORS[name]()))] if name in FLOORS else []
+            cases += [Case(f"{name} upb, values read", name, _floor(READS[name]()))] if name in READS else []
+            cases += [
+                Case(f"{name} decode", name, _decode(codec)),
+                Case(f"{name} encode", name, _encode(codec, name)),
+                Case(f"{name} decode+encode", name, _both(codec, name)),
+            ]
+    return [
+        *cases,
+        Case("canal-json decode+filter+route+encode", "canal-json", _routed()),
+        Case("canal-json relay: open+filter+rewrite", "canal-json", _relayed()),
+    ]
+
+
+def _measure(shape: str, count: int, rounds: int) -> list[Line]:
+    rows, cases = Rows(shape), _cases()
+    encoders = {case.codec: _messages_of(case.codec) for case in cases}
+    spent = {case.name: [[0.0, 0.0] for _ in range(rounds)] for case in cases}
+    sizes = dict.fromkeys(encoders, 0)
+    refused: set[str] = set()
+    gc.disable()
+    for first in range(0, count, CHUNK):
+        events = rows.events(first, min(first + CHUNK, count))
+        messages: dict[str, list[bytes]] = {}
+        for name in encoders.keys() - refused:
+            try:
+                messages[name] = encoders[name](events)
+                sizes[name] += sum(map(len, messages[name]))
+            except WeirError as error:
+                print(f"    {name} is left out: {error}")
+                refused.add(name)
+        for number in range(rounds + (first == 0)):  # the first pass of all warms up
+            for case in cases:
+                if case.codec not in refused:
+                    used = _time(case.work, events, messages[case.codec])
+                    if first or number:
+                        spent[case.name][number - (first == 0)][0] += used[0]
+                        spent[case.name][number - (first == 0)][1] += used[1]
+    gc.enable()
+    return [
+        Line(
+            name=f"{shape}: {case.name}",
+            events=count,
+            bytes=sizes[case.codec],
+            rounds=[Round(seconds, cpu) for seconds, cpu in spent[case.name]],
+        )
+        for case in cases
+        if case.codec not in refused
+    ]
+
+
+def _time(work: Work, events: list[RowChange], messages: list[bytes]) -> tuple[float, float]:
+    start, cpu = time.perf_counter(), time.process_time()
+    work(events, messages)
+    return time.perf_counter() - start, time.process_time() - cpu
+
+
+def _messages_of(name: str) -> Callable[[list[RowChange]], list[bytes]]:
+    encoder = _encoder(CODECS[name], name)
+
+    def messages(events: list[RowChange]) -> list[bytes]:
+        found = [message for event in events for message in encoder.encode(event)]
+        return [*found, *encoder.flush()]
+
+    return messages
+
+
+def _encoder(codec: Codec, name: str):
+    assert codec.encoder is not None
+    return codec.encoder(OPTIONS.get(name, {}))
+
+
+def _decoder(codec: Codec, name: str = ""):
+    assert codec.decoder is not None
+    known = {option.name for option in codec.decode_options}
+    return codec.decoder({key: value for key, value in OPTIONS.get(name, {}).items() if key in known})
+
+
+def _floor(run: Callable[[list[bytes]], object]) -> Work:
+    return lambda events, messages: run(messages)
+
+
+def _decode(codec: Codec) -> Work:
+    decode = _decoder(codec, codec.name).decode
+
+    def work(events: list[RowChange], messages: list[bytes]) -> None:
+        for message in messages:
+            decode(message)
+
+    return work
+
+
+def _encode(codec: Codec, name: str) -> Work:
+    encoder = _encoder(codec, name)
+    encode, flush = encoder.encode, encoder.flush
+
+    def work(events: list[RowChange], messages: list[bytes]) -> None:
+        for event in events:
+            encode(event)
+        flush()
+
+    return work
+
+
+def _both(codec: Codec, name: str) -> Work:
+    decode, encoder = _decoder(codec, codec.name).decode, _encoder(codec, name)
+    encode, flush, replace = encoder.encode, encoder.flush, msgspec.structs.replace
+
+    def work(events: list[RowChange], messages: list[bytes]) -> None:
+        for message in messages:
+            for event in decode(message):
+                encode(replace(event, es_ms=event.es_ms + 1, commit_ts=event.commit_ts + 1))
+        flush()
+
+    return work
+
+
+def _routed() -> Work:
+    codec = CODECS["canal-json"]
+    decode, encode = _decoder(codec).decode, _encoder(codec, "canal-json").encode
+    matches = TableFilter(RULES).matches
+    partition = Dispatcher([DispatchRule(matcher=("*.*",), partition="index-value")], "t").partition
+    replace = msgspec.structs.replace
+
+    def work(events: list[RowChange], messages: list[bytes]) -> None:
+        for message in messages:
+            for event in decode(message):
+                if matches(event.table.schema, event.table.table):
+                    partition(event, PARTITIONS)
+                    encode(replace(event, es_ms=event.es_ms + 1))
+
+    return work
+
+
+def _relayed() -> Work:
+    """As files go to storage: rows pass through in blocks of lines, the commit-ts is written anew."""
+    relay, matches = Relay(OPTIONS["canal-json"]), TableFilter(RULES).matches
+
+    def work(events: list[RowChange], messages: list[bytes]) -> None:
+        lines = max(1, BLOCK_BYTES // len(messages[0]))
+        for first in range(0, len(messages), lines):
+            for message in relay.open_lines(b"\n".join(messages[first : first + lines])):
+                relay.structure(message)
+                if matches(message.database, message.table):
+                    relay.rewrite(message, message.commit_ts + 1)
+
+    return work
+
+
+def _ratios(shape: str, lines: dict[str, Line]) -> dict[str, float]:
+    """Speeds over speeds, by CPU time: on one core it says the same as the clock, and others disturb it less."""
+    pairs = [
+        ("canal-json decode+filter+route+encode", "canal-json floor"),
+        ("canal-json relay: open+filter+rewrite", "canal-json floor"),
+        ("canal-json decode+encode", "canal-json floor"),
+        ("canal decode+encode", "canal floor"),
+        ("tidb-binlog decode+encode", "tidb-binlog floor"),
+        ("canal decode", "canal upb, values read"),
+        ("tidb-binlog decode", "tidb-binlog upb, values read"),
+        ("csv encode", "canal-json encode"),
+    ]
+    return {
+        f"{shape}: {one} / {other}": round(
+            lines[f"{shape}: {other}"].cpu_seconds / lines[f"{shape}: {one}"].cpu_seconds, 3
+        )
+        for one, other in pairs
+        if f"{shape}: {one}" in lines and f"{shape}: {other}" in lines
+    }
