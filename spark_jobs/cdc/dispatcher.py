@@ -66,12 +66,16 @@ class _Rule(msgspec.Struct, frozen=True):
     columns: tuple[str, ...] = ()
 
 
-class _Hashed(msgspec.Struct, frozen=True):
-    """What is hashed of a table's rows. ``table`` is kept so that its id stays its own while this is remembered."""
+class _Route(msgspec.Struct, frozen=True):
+    """How the rows of a table find their partition. ``table`` is kept so that its id stays its own in the cache.
+
+    ``columns``: place, CRC-32 of the name, and the bytes of a value, of each column that is hashed.
+    """
 
     table: TableSchema
+    by_ts: bool
     start: int
-    columns: tuple[tuple[int, bytes, ToBytes], ...]
+    columns: tuple[tuple[int, int, ToBytes], ...]
 
 
 class Dispatcher:
@@ -95,7 +99,7 @@ class Dispatcher:
         self._rules = [self._compile(rule, case_sensitive) for rule in rules]
         self._rules.append(_Rule(TableRules(["*.*"]), None, _TABLE))
         self._found: dict[tuple[str, str], _Rule] = {}
-        self._hashed: dict[int, _Hashed] = {}
+        self._routes: dict[int, _Route] = {}
 
     def topic(self, schema: str, table: str) -> str:
         """The topic of a table's rows and DDL; of a statement on a schema (``table`` empty) the default topic."""
@@ -108,10 +112,33 @@ class Dispatcher:
 
     def partition(self, change: RowChange, partitions: int) -> int:
         """The partition of a row; ``ConfigError`` if the rule names an index or column that the table has not."""
-        rule = self._rule(change.table.schema, change.table.table)
-        if rule.by == _TS:
+        route = self._routes.get(id(change.table)) or self._route(change.table)
+        if route.by_ts:
             return change.commit_ts % partitions
-        return self._hash(rule, change) % partitions
+        result, row, second = route.start, change.after, change.before
+        if row is None:
+            row, second = second, None
+        for at, name, to_bytes in route.columns:
+            value = ABSENT if row is None else row[at]
+            if value is ABSENT and second is not None:
+                value = second[at]
+            if value is not None and value is not ABSENT:
+                result ^= crc32(to_bytes(value), name)
+            elif value is None and self._null is not None:
+                result ^= crc32(self._null, name)
+        return result % partitions
+
+    def _route(self, table: TableSchema) -> _Route:
+        rule = self._rule(table.schema, table.table)
+        columns = [(at, table.columns[at]) for at in _places(rule, table)]
+        route = _Route(
+            table,
+            rule.by == _TS,
+            crc32(_bytes(table.schema) + _bytes(table.table)),
+            tuple((at, crc32(_bytes(column.name)), _to_bytes(column.type)) for at, column in columns),
+        )
+        remember(self._routes, id(table), route)
+        return route
 
     def _rule(self, schema: str, table: str) -> _Rule:
         found = self._found.get((schema, table))
@@ -131,35 +158,10 @@ class Dispatcher:
         topic = TopicExpression(rule.topic) if rule.topic else None
         return _Rule(TableRules(rule.matcher, case_sensitive), topic, by or _TABLE, rule.index, rule.columns)
 
-    def _hash(self, rule: _Rule, change: RowChange) -> int:
-        hashed = self._hashed.get(id(change.table))
-        if hashed is None:
-            hashed = _hashed(rule, change.table)
-            remember(self._hashed, id(change.table), hashed)
-        result, first, second = hashed.start, change.after, change.before
-        if first is None:
-            first, second = second, None
-        for at, name, text in hashed.columns:
-            value = ABSENT if first is None else first[at]
-            if value is ABSENT and second is not None:
-                value = second[at]
-            if value is None and self._null is not None:
-                result ^= crc32(name + self._null)
-            elif value is not None and value is not ABSENT:
-                result ^= crc32(name + text(value))
-        return result
-
 
 def ddl_partitions(protocol: str, partitions: int) -> Sequence[int]:
     """The partitions that get a DDL."""
     return (0,) if protocol in FIRST_PARTITION_DDL else range(partitions)
-
-
-def _hashed(rule: _Rule, table: TableSchema) -> _Hashed:
-    columns = tuple(
-        (at, _bytes(table.columns[at].name), _to_bytes(table.columns[at].type)) for at in _places(rule, table)
-    )
-    return _Hashed(table, crc32(_bytes(table.schema) + _bytes(table.table)), columns)
 
 
 def _places(rule: _Rule, table: TableSchema) -> tuple[int, ...]:
@@ -195,6 +197,8 @@ def _to_bytes(type_: ColumnType) -> ToBytes:
     if type_.name in BINARY_TYPES:
         return lambda value: value if isinstance(value, bytes) else _bytes(str(value))
     text = to_text(type_, Dialect.TICDC)
+    if text is str:
+        return lambda value: str(value).encode()
     return lambda value: _bytes(text(value))
 
 

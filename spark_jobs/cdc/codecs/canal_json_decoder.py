@@ -15,6 +15,7 @@ import binascii
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from spark_jobs.cdc.codec_options import Options
 from spark_jobs.cdc.codecs.canal_json_envelope import (
@@ -53,7 +54,7 @@ class Decoder:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         Options(PROTOCOL, options, ())
-        self._structures = Structures()
+        self._structure_of = Structures().of
 
     def decode(self, message: bytes, /) -> list[Event]:
         try:
@@ -71,25 +72,23 @@ class Decoder:
         if kind is None or not rows or envelope.is_ddl:
             make = _WITHOUT_ROWS.get(envelope.kind)
             return [make(envelope)] if make is not None else []
-        structure = self._structures.of(envelope)
+        structure_of = self._structure_of
+        structure = structure_of(envelope)
         old = envelope.old
         if len(rows) == 1 and (not old or (len(old) == 1 and kind is not INSERT)):
-            row = structure.row(rows[0])
-            before = structure.old_row(old[0], row) if old and kind is UPDATE else row
-            return [
-                _change(
-                    envelope,
-                    structure,
-                    kind,
-                    None if kind is INSERT else before,
-                    None if kind is DELETE else row,
-                )
-            ]
+            read_row = structure.row
+            row = read_row(rows[0])
+            if kind is INSERT:
+                return [_change(envelope, structure, INSERT, None, row)]
+            if kind is DELETE:
+                return [_change(envelope, structure, DELETE, row, None)]
+            before = structure.old_row(old[0], row) if old else row
+            return [_change(envelope, structure, UPDATE, before, row)]
         return _changes(envelope, structure, kind, rows)
 
     def structure(self, envelope: Envelope) -> Structure:
         """The structure of a message with rows: the same object as long as it stays; raises ``DecodeError``."""
-        return self._structures.of(envelope)
+        return self._structure_of(envelope)
 
 
 def _changes(envelope: Envelope, structure: Structure, kind: RowKind, rows: list[Raw]) -> list[Event]:
@@ -115,7 +114,7 @@ def _change(
     envelope: Envelope, structure: Structure, kind: RowKind, before: Row | None, after: Row | None
 ) -> RowChange:
     tidb = envelope.extension or NO_EXTENSION
-    return RowChange(
+    change = RowChange(
         kind=kind,
         table=structure.table,
         before=before,
@@ -124,11 +123,16 @@ def _change(
         es_ms=envelope.es,
         ts_ms=envelope.ts,
         sequence=envelope.id,
-        only_handle_key=tidb.only_handle_key,
-        claim_check=tidb.claim_check_location,
-        row_key=row_key(tidb.rowkey) if tidb.rowkey else b"",
-        origin=_origin(envelope) if envelope.gtid else NO_ORIGIN,
     )
+    if envelope.gtid or tidb.only_handle_key or tidb.claim_check_location or tidb.rowkey:
+        return replace(
+            change,
+            only_handle_key=tidb.only_handle_key,
+            claim_check=tidb.claim_check_location,
+            row_key=row_key(tidb.rowkey),
+            origin=_origin(envelope),
+        )
+    return change
 
 
 def row_key(text: str) -> bytes:

@@ -12,20 +12,27 @@ Rules
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, cast
+from typing import Final
+
+from msgspec import UNSET, Raw
 
 from spark_jobs.cdc import tso
 from spark_jobs.cdc.bounded_cache import remember
 from spark_jobs.cdc.codecs.canal_json_envelope import PROTOCOL, WATERMARK_TYPE
 from spark_jobs.cdc.codecs.canal_json_layout import (
-    NULL,
-    canal_rowless_template,
-    extension_marks,
+    CanalRow,
+    CommitTs,
+    JsonRows,
+    TicdcRow,
+    canal_json,
+    canal_rowless,
+    marked_extension,
     rowless_extension,
+    ticdc_json,
     ticdc_rowless,
 )
 from spark_jobs.cdc.codecs.canal_json_options import encode_options
-from spark_jobs.cdc.codecs.canal_json_plan import RowPlan, TablePlans
+from spark_jobs.cdc.codecs.canal_json_plan import WRONG_VALUE, TablePlans
 from spark_jobs.cdc.codecs.canal_json_text import json_of
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import (
@@ -34,7 +41,6 @@ from spark_jobs.cdc.events import (
     UPDATE,
     Ddl,
     Event,
-    Row,
     RowChange,
     TableSchema,
     TransactionMark,
@@ -51,6 +57,8 @@ class Encoder:
         self._plans: dict[int, TablePlans] = {}
         self._is_canal = self.options.dialect is Dialect.CANAL
         self._extension = self.options.extension
+        self._only_updated = self.options.only_updated
+        self._delete_old = self.options.delete_old
         self._write: dict[type, Callable[..., bytes | None]] = (
             {Ddl: _canal_statement, TransactionMark: _canal_mark}
             if self._is_canal
@@ -68,45 +76,44 @@ class Encoder:
         return []
 
     def _row(self, change: RowChange) -> bytes:
-        kind = change.kind
         plans = self._plans.get(id(change.table)) or self._add(change.table)
-        plan = plans.insert if kind is INSERT else plans.update if kind is UPDATE else plans.delete
-        row = change.before if kind is DELETE else change.after
-        if row is None or (kind is UPDATE and change.before is None):
+        kind, row, before = change.kind, change.after, None
+        if kind is INSERT:
+            plan = plans.insert
+        elif kind is DELETE:
+            plan, row = plans.delete, change.before
+        else:
+            plan, before = plans.update, change.before
+        if row is None or (before is None and kind is UPDATE):
             raise EncodeError(PROTOCOL, _missing(change))
-        data = plan.row(row)
-        if data is None:
-            plan = plans.partial(plan, row)
-            data = plan.cells(row)
-        old = NULL if kind is INSERT else self._old(change, plan, data)
+        try:
+            make = plan.object  # a method call on what is an attribute is slow
+            data = make(row)
+            if data is None:
+                plan = plans.partial(plan, row)
+                make = plan.object
+                data = make(row)
+            old: JsonRows | None = None
+            if before is not None:
+                old = [plan.changes(before, row) if self._only_updated else make(before) or plan.cells(before)]
+            elif self._delete_old and kind is DELETE:
+                old = [data]
+            parts = plan.parts(row)
+        except WRONG_VALUE:
+            plan.explain(row, before)
         es = change.es_ms or tso.physical_ms(change.commit_ts)
-        return self._message(change, plan.template(row), es, old, data)
-
-    def _message(self, change: RowChange, template: bytes, es: int, old: bytes, data: bytes) -> bytes:
         ts = change.ts_ms or es
-        if self._extension:
-            marks = b""
-            if change.claim_check or change.only_handle_key or change.row_key:
-                marks = extension_marks(change.only_handle_key, change.claim_check, change.row_key)
-            return template % (es, ts, old, data, change.commit_ts, marks)
         if self._is_canal:
-            gtid = json_of(change.origin.gtid, Dialect.CANAL)
-            return template % (b"[%b]" % data, es, gtid, change.sequence, old, ts)
-        return template % (es, ts, old, data)
+            database, middle, names, type_ = parts
+            gtid = Raw(json_of(change.origin.gtid, Dialect.CANAL))
+            return canal_json(CanalRow([data], database, es, gtid, change.sequence, middle, old, names, ts, type_))
+        head, middle = parts
+        return ticdc_json(TicdcRow(head, es, ts, middle, old, [data], _tidb(change) if self._extension else UNSET))
 
     def _add(self, table: TableSchema) -> TablePlans:
         plans = TablePlans(table, self.options)
         remember(self._plans, id(table), plans)
         return plans
-
-    def _old(self, change: RowChange, plan: RowPlan, data: bytes) -> bytes:
-        """The ``old`` member: null for an INSERT, and for a DELETE unless the form before v5.4 is wanted."""
-        if change.kind is not UPDATE:
-            return b"[%b]" % data if self.options.delete_old and change.kind is DELETE else NULL
-        before, after = cast(Row, change.before), cast(Row, change.after)
-        if self.options.only_updated:
-            return b"[%b]" % plan.changes(before, after)
-        return b"[%b]" % (plan.row(before) or plan.cells(before))
 
     def _ticdc_statement(self, ddl: Ddl) -> bytes:
         es = ddl.es_ms or tso.physical_ms(ddl.commit_ts)
@@ -122,6 +129,12 @@ class Encoder:
         return ticdc_rowless(WATERMARK_TYPE, False, ("", ""), es, mark.ts_ms or es, "", extension)
 
 
+def _tidb(change: RowChange) -> CommitTs | Raw:
+    if change.row_key or change.only_handle_key or change.claim_check:
+        return marked_extension(change.commit_ts, change.only_handle_key, change.claim_check, change.row_key)
+    return CommitTs(change.commit_ts)
+
+
 def _canal_statement(ddl: Ddl) -> bytes:
     return _canal_rowless(ddl, ddl.canal_type or "QUERY", ddl.is_ddl)
 
@@ -135,9 +148,8 @@ _CANAL_MARKS: Final = frozenset({"XACOMMIT", "XAROLLBACK"})
 
 def _canal_rowless(event: Ddl | TransactionMark, kind: str, is_ddl: bool) -> bytes:
     es = event.es_ms or tso.physical_ms(event.commit_ts)
-    template = canal_rowless_template(kind, is_ddl, (event.schema, event.table), event.query)
-    gtid = json_of(event.origin.gtid, Dialect.CANAL)
-    return template % (NULL, es, gtid, event.sequence, NULL, event.ts_ms or es)
+    names, times = (event.schema, event.table), (es, event.ts_ms or es)
+    return canal_rowless(kind, is_ddl, names, event.query, times, event.origin.gtid, event.sequence)
 
 
 def _missing(change: RowChange) -> str:

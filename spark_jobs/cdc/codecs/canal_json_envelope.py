@@ -60,6 +60,7 @@ class Envelope(
     msgspec.Struct,
     frozen=True,
     gc=False,
+    kw_only=True,
     rename={
         "pk_names": "pkNames",
         "is_ddl": "isDdl",
@@ -68,23 +69,26 @@ class Envelope(
         "extension": "_tidb",
     },
 ):
-    """A message; ``es`` and ``ts`` in milliseconds. ``id`` is Canal's batch id; TiCDC writes 0."""
+    """A message; ``es`` and ``ts`` in milliseconds. ``id`` is Canal's batch id; TiCDC writes 0.
 
-    type: str
+    The fields are in the order in which TiCDC writes them, where the reader looks for each first.
+    """
+
+    id: Int64 = 0
     database: str = ""
     table: str = ""
-    id: Int64 = 0
+    pk_names: Raw = NULL
+    is_ddl: bool = False
+    type: str
     es: Int64 = 0
     ts: Int64 = 0
     sql: str | None = ""
-    is_ddl: bool = False
-    gtid: str | None = ""
-    pk_names: Raw = NULL
     sql_type: Raw = NULL
     mysql_type: Raw = NULL
     old: list[Raw] | None = None
     data: list[Raw] | None = None
     extension: TidbExtension | None = None
+    gtid: str | None = ""
 
     @property
     def kind(self) -> Kind:

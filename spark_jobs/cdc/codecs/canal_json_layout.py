@@ -7,40 +7,124 @@ TiCDC, ``_tidb``        rows: commitTs [onlyHandleKey] [claimCheckLocation] [row
 Canal                   data database es gtid id isDdl mysqlType old pkNames sql sqlType table ts type
 ======================= ==============================================================================================
 
-Bytes are JSON already. A row template is everything that rows of one kind and structure have in common, for the ``%``
-operator of bytes.
+A row message is a struct that msgspec writes. Its members of type ``Raw`` are what rows of one kind and structure have
+in common: JSON text that begins with the value of the member and goes on with all members up to the next of the struct.
 """
 
 import binascii
-from typing import Final
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from spark_jobs.cdc.codecs.canal_json_text import json_of
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
+
+from spark_jobs.cdc.codecs.canal_json_text import JSON, go_escaped, json_of
 from spark_jobs.cdc.events import RowKind
 from spark_jobs.cdc.mysql_types import Dialect
 
-NULL: Final = b"null"
+JsonRows: TypeAlias = list[Any] | list[Raw]
+"""The rows of ``data`` or ``old``: whatever msgspec writes as objects."""
 
 
-def ticdc_row_template(
-    kind: RowKind, schema: bytes, table: bytes, pk_names: bytes, sql_types: bytes, mysql_types: bytes, extension: bool
-) -> bytes:
-    """To be filled with (es, ts, old, row): ``old`` is the member, ``row`` the one in data.
+class CommitTs(msgspec.Struct, gc=False):
+    """``_tidb`` of nearly all rows."""
 
-    With the extension also with (commit_ts, marks): ``marks`` are those of ``extension_marks`` or empty.
-    """
-    head = b'{"id":0,"database":%b,"table":%b,"pkNames":%b,"isDdl":false,"type":"%b","es":'
-    types = b',"sql":"","sqlType":%b,"mysqlType":%b,"old":' % (sql_types, mysql_types)
-    start = head % (schema, table, pk_names, kind.encode())
-    end = b',"_tidb":{"commitTs":%d%b}}' if extension else b"}"
-    return _literal(start) + b'%d,"ts":%d' + _literal(types) + b'%b,"data":[%b]' + end
+    commitTs: int
 
 
-def extension_marks(only_handle_key: bool, claim_check: str, row_key: bytes) -> bytes:
-    """What follows commitTs in the ``_tidb`` of a row."""
+class TicdcRow(msgspec.Struct, gc=False, rename={"head": "id", "middle": "sql", "tidb": "_tidb"}):
+    """A row message of TiCDC's; ``_tidb`` is left out unless it is given."""
+
+    head: Raw
+    es: int
+    ts: int
+    middle: Raw
+    old: JsonRows | None
+    data: JsonRows
+    tidb: CommitTs | Raw | UnsetType = UNSET
+
+
+class CanalRow(msgspec.Struct, gc=False, rename={"middle": "isDdl", "names": "pkNames"}):
+    """A row message of Canal's own server."""
+
+    data: JsonRows
+    database: Raw
+    es: int
+    gtid: Raw
+    id: int
+    middle: Raw
+    old: JsonRows | None
+    names: Raw
+    ts: int
+    type: Raw
+
+
+M = TypeVar("M", TicdcRow, CanalRow)
+
+
+def ticdc_json(message: TicdcRow) -> bytes:
+    """The message with Go's escapes."""
+    try:
+        json = JSON.encode(message)
+    except UnicodeEncodeError:
+        json = JSON.encode(_with_replaced_bytes(message, Dialect.TICDC))
+    # the test of ``go_escaped``, here because nearly every message passes it
+    plain = 60 not in json and 62 not in json and 38 not in json and 92 not in json and 0xE2 not in json
+    return json if plain else go_escaped(json)
+
+
+def canal_json(message: CanalRow) -> bytes:
+    """Likewise, without escapes."""
+    try:
+        return JSON.encode(message)
+    except UnicodeEncodeError:
+        return JSON.encode(_with_replaced_bytes(message, Dialect.CANAL))
+
+
+def _with_replaced_bytes(message: M, dialect: Dialect) -> M:
+    data = [Raw(json_of(row, dialect)) for row in message.data]
+    old = None if message.old is None else [Raw(json_of(row, dialect)) for row in message.old]
+    return replace(message, data=data, old=old)
+
+
+class RowParts(NamedTuple):
+    """JSON text of what all rows of one kind and structure have in common."""
+
+    kind: RowKind
+    schema: bytes
+    table: bytes
+    pk_names: bytes
+    sql_types: bytes
+    mysql_types: bytes
+
+
+def ticdc_row_parts(parts: RowParts) -> tuple[Raw, Raw]:
+    """``head`` and ``middle`` of ``TicdcRow``."""
+    kind, schema, table, pk_names, sql_types, mysql_types = parts
+    head = b'0,"database":%b,"table":%b,"pkNames":%b,"isDdl":false,"type":"%b"'
+    return (
+        Raw(head % (schema, table, pk_names, kind.encode())),
+        Raw(b'"","sqlType":%b,"mysqlType":%b' % (sql_types, mysql_types)),
+    )
+
+
+def canal_row_parts(parts: RowParts) -> tuple[Raw, Raw, Raw, Raw]:
+    """``database``, ``middle``, ``names`` and ``type`` of ``CanalRow``."""
+    kind, schema, table, pk_names, sql_types, mysql_types = parts
+    return (
+        Raw(schema),
+        Raw(b'false,"mysqlType":%b' % mysql_types),
+        Raw(b'%b,"sql":"","sqlType":%b,"table":%b' % (pk_names, sql_types, table)),
+        Raw(b'"%b"' % kind.encode()),
+    )
+
+
+def marked_extension(commit_ts: int, only_handle_key: bool, claim_check: str, row_key: bytes) -> Raw:
+    """``_tidb`` of a row that has more in it than its commit-ts."""
     handle = b',"onlyHandleKey":true' if only_handle_key else b""
     claim = b',"claimCheckLocation":' + json_of(claim_check, Dialect.TICDC) if claim_check else b""
     key = b',"rowkey":"%b"' % binascii.b2a_base64(row_key, newline=False) if row_key else b""
-    return handle + claim + key
+    return Raw(b'{"commitTs":%d%b}' % (commit_ts, handle + claim + key))
 
 
 def ticdc_rowless(
@@ -61,29 +145,15 @@ def rowless_extension(commit_ts: int = 0, watermark_ts: int = 0) -> bytes:
     return b',"_tidb":{%b}' % b",".join(chosen)
 
 
-_CANAL = (
-    b'{"data":%%b,"database":%b,"es":%%d,"gtid":%%b,"id":%%d,"isDdl":%b,"mysqlType":%b,"old":%%b,"pkNames":%b,'
-    b'"sql":%b,"sqlType":%b,"table":%b,"ts":%%d,"type":%b}'
-)
-
-
-def canal_row_template(
-    kind: RowKind, schema: bytes, table: bytes, pk_names: bytes, sql_types: bytes, mysql_types: bytes
+def canal_rowless(
+    kind: str, is_ddl: bool, names: tuple[str, str], sql: str, times: tuple[int, int], gtid: str, batch_id: int
 ) -> bytes:
-    """To be filled with (data, es, gtid, id, old, ts): ``data`` and ``old`` are the members."""
-    parts = (schema, b"false", mysql_types, pk_names, b'""', sql_types, table, b'"%b"' % kind.encode())
-    return _CANAL % tuple(map(_literal, parts))
-
-
-def canal_rowless_template(kind: str, is_ddl: bool, names: tuple[str, str], sql: str) -> bytes:
-    """Likewise for a statement."""
-    schema, table, type_, text = (json_of(part, Dialect.CANAL) for part in (*names, kind, sql))
-    parts = (schema, _bool(is_ddl), NULL, NULL, text, NULL, table, type_)
-    return _CANAL % tuple(map(_literal, parts))
-
-
-def _literal(json: bytes) -> bytes:
-    return json.replace(b"%", b"%%")
+    """Canal's message for a statement; ``times`` are es and ts."""
+    schema, table, type_, text, gtid_text = (json_of(part, Dialect.CANAL) for part in (*names, kind, sql, gtid))
+    return (
+        b'{"data":null,"database":%b,"es":%d,"gtid":%b,"id":%d,"isDdl":%b,"mysqlType":null,"old":null,"pkNames":null,'
+        b'"sql":%b,"sqlType":null,"table":%b,"ts":%d,"type":%b}'
+    ) % (schema, times[0], gtid_text, batch_id, _bool(is_ddl), text, table, times[1], type_)
 
 
 def _bool(value: bool) -> bytes:

@@ -19,16 +19,16 @@ Canal's
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import msgspec
 
 from spark_jobs.cdc.bounded_cache import remember
 from spark_jobs.cdc.codecs.canal_json_envelope import PROTOCOL
-from spark_jobs.cdc.codecs.canal_json_layout import canal_row_template, ticdc_row_template
+from spark_jobs.cdc.codecs.canal_json_layout import RowParts, canal_row_parts, ticdc_row_parts
 from spark_jobs.cdc.codecs.canal_json_options import EncodeOptions
-from spark_jobs.cdc.codecs.canal_json_rows import Conversion, object_maker
-from spark_jobs.cdc.codecs.canal_json_text import JSON, go_escaped, json_of
+from spark_jobs.cdc.codecs.canal_json_rows import Conversion, object_maker, usual_row_test
+from spark_jobs.cdc.codecs.canal_json_text import json_of
 from spark_jobs.cdc.eligibility import handle_key
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import (
@@ -56,7 +56,7 @@ from spark_jobs.cdc.mysql_types import (
 )
 from spark_jobs.cdc.mysql_values import to_text
 
-_WRONG_VALUE: Final = (ValueError, TypeError, AttributeError)
+WRONG_VALUE: Final = (ValueError, TypeError, AttributeError)
 
 
 def written_columns(table: TableSchema, options: EncodeOptions) -> tuple[int, ...]:
@@ -73,78 +73,59 @@ class RowPlan:
         self.indexes = indexes
         self.kind = kind
         self._dialect = options.dialect
-        self._extension = options.extension
-        self._escapes = options.dialect is Dialect.TICDC
         self._pk_names = json_of(_key_names(table, options.dialect), options.dialect)
         self._columns = [table.columns[index] for index in indexes]
         names = [column.name for column in self._columns]
         conversions = [_conversion(column.type, options.dialect) for column in table.columns]
-        self._object = object_maker(conversions, indexes, _json_object(names))
+        self.object: Final = object_maker(conversions, indexes, _json_object(names))
+        """What JSON writes for a row; None where the row lacks a column. Raises what ``WRONG_VALUE`` names."""
         self._codes = _varying_codes(table, indexes, options.dialect)
         self._mysql_types = json_of(
             {column.name: _mysql_type(column, options) for column in self._columns}, self._dialect
         )
-        self._templates: dict[tuple[int, ...], bytes] = {}
-        self.varying = tuple(index for index, _ in self._codes)
-        limits = [(index, wider_code(table.columns[index].type)) for index in self.varying]
-        self._limits = [(index, wider[0]) for index, wider in limits if wider]
-        self._null_codes = [index for index, wider in limits if not wider]
-        self._usual = self.template_of(tuple(sql_code(table.columns[index].type) for index in self.varying))
+        self._parts: dict[tuple[int, ...], tuple[Any, ...]] = {}
+        self._varying = tuple(index for index, _ in self._codes)
+        wider = [(index, wider_code(table.columns[index].type)) for index in self._varying]
+        self._is_usual = usual_row_test(
+            [(index, limit_code[0]) for index, limit_code in wider if limit_code],
+            [index for index, limit_code in wider if not limit_code],
+        )
+        self._usual = self._parts_of(tuple(sql_code(table.columns[index].type) for index in self._varying))
 
-    def template(self, row: Row) -> bytes:
-        """The message without its times and rows: see ``ticdc_row_template`` and ``canal_row_template``."""
-        try:
-            for index, limit in self._limits:
-                value = row[index]
-                if value is None or value > limit:  # type: ignore[operator]
-                    return self.template_of(self._codes_of(row))
-        except TypeError:
-            self._explain(row)
-        for index in self._null_codes:
-            if row[index] is None:
-                return self.template_of(self._codes_of(row))
-        return self._usual
+    def parts(self, row: Row) -> tuple[Any, ...]:
+        """What the message of this row has in common with others: see ``ticdc_row_parts`` and ``canal_row_parts``.
 
-    def _codes_of(self, row: Row) -> tuple[int, ...]:
-        return tuple([code(row[index]) for index, code in self._codes])
+        Raises what ``WRONG_VALUE`` names.
+        """
+        is_usual = self._is_usual
+        if is_usual is None or is_usual(row):
+            return self._usual
+        return self._parts_of(tuple([code(row[index]) for index, code in self._codes]))
 
-    def template_of(self, codes: tuple[int, ...]) -> bytes:
-        """The same for these codes of the columns ``varying``, in ``sqlType``."""
-        found = self._templates.get(codes)
+    def _parts_of(self, codes: tuple[int, ...]) -> tuple[Any, ...]:
+        """For these codes, in ``sqlType``, of the columns whose codes vary."""
+        found = self._parts.get(codes)
         if found is None:
             names = json_of(self.table.schema, self._dialect), json_of(self.table.table, self._dialect), self._pk_names
-            types = self._sql_types(codes), self._mysql_types
-            found = (
-                ticdc_row_template(self.kind, *names, *types, self._extension)
-                if self._dialect is Dialect.TICDC
-                else canal_row_template(self.kind, *names, *types)
-            )
-            remember(self._templates, codes, found)
+            parts = RowParts(self.kind, *names, self._sql_types(codes), self._mysql_types)
+            found = ticdc_row_parts(parts) if self._dialect is Dialect.TICDC else canal_row_parts(parts)
+            remember(self._parts, codes, found)
         return found
 
-    def row(self, row: Row) -> bytes | None:
-        """A member of ``data`` or ``old``; None where the row lacks one of the columns."""
-        try:
-            made = self._object(row)
-            if made is None:
-                return None
-            json = JSON.encode(made)
-            # the test of ``go_escaped``, here because nearly every row passes it
-            plain = 60 not in json and 62 not in json and 38 not in json and 92 not in json and 0xE2 not in json
-            return json if plain or not self._escapes else go_escaped(json)
-        except UnicodeEncodeError:
-            return json_of(made, self._dialect)
-        except _WRONG_VALUE:
-            return self._explain(row)
+    def cells(self, row: Row) -> dict[str, str | None]:
+        """The columns that the row has; raises ``EncodeError``."""
+        return {name: text for _, name, text in self._texts(row)}
 
-    def cells(self, row: Row) -> bytes:
-        """The columns that the row has."""
-        return json_of({name: text for _, name, text in self._texts(row)}, self._dialect)
+    def changes(self, before: Row, after: Row) -> dict[str, str | None]:
+        """The columns whose old value is not the new one; raises ``EncodeError``."""
+        return {name: text for index, name, text in self._texts(before) if _differ(before[index], after[index])}
 
-    def changes(self, before: Row, after: Row) -> bytes:
-        """The columns whose old value is not the new one."""
-        changed = {name: text for index, name, text in self._texts(before) if _differ(before[index], after[index])}
-        return json_of(changed, self._dialect)
+    def explain(self, *rows: Row | None) -> NoReturn:
+        """Raises the ``EncodeError`` of rows of which one has a wrong value."""
+        for row in rows:
+            if row is not None:
+                self.cells(row)
+        self._refuse("a value is not of its column's type")
 
     def _texts(self, row: Row) -> Iterator[tuple[int, str, str | None]]:
         if len(row) != len(self.table.columns):
@@ -159,18 +140,14 @@ class RowPlan:
     def _text(self, column: Column, value: Value) -> str:
         try:
             return to_text(column.type, self._dialect)(value)
-        except _WRONG_VALUE as error:
+        except WRONG_VALUE as error:
             return self._refuse(f"column {column.name!r} ({column.type.name}): {error}")
-
-    def _explain(self, row: Row) -> NoReturn:
-        self.cells(row)
-        self._refuse("a value is not of its column's type")
 
     def _refuse(self, reason: str) -> NoReturn:
         raise EncodeError(PROTOCOL, f"{self.table.schema}.{self.table.table}: {reason}")
 
     def _sql_types(self, codes: tuple[int, ...]) -> bytes:
-        varying = dict(zip(self.varying, codes, strict=True))
+        varying = dict(zip(self._varying, codes, strict=True))
         columns = zip(self.indexes, self._columns, strict=True)
         return json_of(
             {column.name: varying.get(index, sql_code(column.type)) for index, column in columns}, self._dialect

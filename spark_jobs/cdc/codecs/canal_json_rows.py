@@ -5,34 +5,50 @@ twice as much per row. The text holds names of our own only (``c0``, ``f0`` …)
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+from msgspec.structs import astuple
 
 from spark_jobs.cdc.events import ABSENT, Row
 
 Conversion: TypeAlias = Callable[[Any], Any] | None
 """From a column's value that is neither NULL nor ABSENT; None: it stays as it is."""
 
-Finish: TypeAlias = Callable[[Row, bytes], Row]
-"""From a row and the JSON that it was read from to the row with its final values."""
+R = TypeVar("R")
 
 
-def row_finisher(
-    conversions: Sequence[Conversion], doubles: Sequence[int], check: Callable[[float, Any], None]
-) -> Finish:
-    """A function that converts the values of a row, and has ``check(value, json)`` look at suspicious doubles.
+def row_reader(
+    read: Callable[[Any], object],
+    conversions: Sequence[Conversion],
+    doubles: Sequence[int],
+    check: Callable[[float, Any], None],
+    refused: tuple[type[Exception], ...],
+    otherwise: Callable[[Any], R],
+) -> Callable[[Any], Row | R]:
+    """A function from the JSON of a row to its values.
 
-    Suspicious are 0, NaN and infinity, where reading JSON is not exact.
+    ``read`` gives a struct whose fields are the columns, ``c0`` and so on. Its values are converted, and
+    ``check(value, json)`` looks at suspicious doubles: 0, NaN and infinity, where reading JSON is not exact. Where any
+    of them raises what ``refused`` names, the row is ``otherwise(json)``.
     """
-    names, functions = _names(conversions)
-    converts = "".join(
-        f"    if c{index} is not None and c{index} is not ABSENT:\n        c{index} = f{index}(c{index})\n"
+    functions = {f"f{index}": function for index, function in enumerate(conversions)}
+    has_value = "        c = row.c{0}\n        if c is not None and c is not ABSENT"
+    converts = [
+        f"{has_value.format(index)}:\n            row.c{index} = f{index}(c)\n"
         for index, conversion in enumerate(conversions)
         if conversion is not None
-    )
-    suspicious = "{0}.__class__ is float and (not {0} or {0} - {0})"
-    checks = "".join(f"    if {suspicious.format(f'c{index}')}:\n        check(c{index}, json)\n" for index in doubles)
-    source = f"def made(row, json):\n    {names} = row\n{converts}{checks}    return ({names})\n"
-    made: Finish = _define(source, functions | {"check": check})
+    ]
+    checks = [f"{has_value.format(index)} and (not c or c - c):\n            check(c, json)\n" for index in doubles]
+    source = f"""
+def made(json):
+    try:
+        row = read(json)
+{"".join(converts + checks)}        return astuple(row)
+    except refused:
+        return otherwise(json)
+"""
+    names = {"read": read, "check": check, "refused": refused, "otherwise": otherwise, "astuple": astuple}
+    made: Callable[[Any], Row | R] = _define(source, functions | names)
     return made
 
 
@@ -52,7 +68,23 @@ def object_maker(
 
 
 def _cell(index: int, conversion: Conversion) -> str:
-    return f"c{index}" if conversion is None else f"None if c{index} is None else f{index}(c{index})"
+    if conversion is None:
+        return f"c{index}"
+    text = f"f'{{c{index}}}'" if conversion is str else f"f{index}(c{index})"  # the same, without a call
+    return f"None if c{index} is None else {text}"
+
+
+def usual_row_test(limits: Sequence[tuple[int, int]], never_null: Sequence[int]) -> Callable[[Row], bool] | None:
+    """Whether the columns in ``limits`` are numbers up to a limit, and those in ``never_null`` are not NULL.
+
+    None where there is nothing to test.
+    """
+    tests = [f"(c := row[{index}]) is not None and c <= {limit}" for index, limit in limits]
+    tests += [f"row[{index}] is not None" for index in never_null]
+    if not tests:
+        return None
+    made: Callable[[Row], bool] = _define(f"def made(row):\n    return {' and '.join(tests)}\n", {})
+    return made
 
 
 def _names(conversions: Sequence[Conversion]) -> tuple[str, dict[str, object]]:

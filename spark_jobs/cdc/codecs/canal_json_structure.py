@@ -15,16 +15,15 @@ Rules
 
 import re
 from collections.abc import Callable
-from typing import Final, NoReturn, TypeAlias, cast
+from typing import Final, TypeVar, cast
 
 import msgspec
 from msgspec import Raw
-from msgspec.structs import astuple
 
 from spark_jobs.cdc.bounded_cache import remember
 from spark_jobs.cdc.codecs.canal_json_cache import StructureCache
 from spark_jobs.cdc.codecs.canal_json_envelope import PROTOCOL, Envelope, Int64, unreadable
-from spark_jobs.cdc.codecs.canal_json_rows import Conversion, Finish, row_finisher
+from spark_jobs.cdc.codecs.canal_json_rows import Conversion, row_reader
 from spark_jobs.cdc.errors import DecodeError
 from spark_jobs.cdc.events import (
     ABSENT,
@@ -49,7 +48,6 @@ _NAMES = msgspec.json.Decoder(list[str] | None)
 _CELLS = msgspec.json.Decoder(dict[str, Raw])
 _CELL = msgspec.json.Decoder(str | int | float | None)
 
-_ReadRow: TypeAlias = Callable[[Raw], msgspec.Struct]
 _NEGATIVE_ZERO = re.compile(rb'"-0(?:\.0*)?(?:[eE][^"]*)?"')
 _REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)
 
@@ -117,23 +115,12 @@ class Structure:
         self.table = table
         self._readers = tuple((column.name, from_text(column.type)) for column in table.columns)
         self._names = frozenset(name for name, _ in self._readers)
-        self._finish = _finisher(table)
-        self._full = _row_decoder(table, required=True)
-        self._partial = _row_decoder(table, required=False)
         self._old_is_partial = False
-
-    def row(self, raw: Raw) -> Row:
+        self.row: Final = _row_reader(table, self._row_by_cells)
         """A member of ``data``; raises ``DecodeError``."""
-        whole = self.whole_row(raw)
-        return self._row_by_cells(raw) if whole is None else whole
-
-    def whole_row(self, raw: Raw) -> Row | None:
+        self.whole_row: Final = _row_reader(table, _nothing)
         """A row that has all columns and can be read without doubt; None for every other."""
-        try:
-            values: Row = astuple(self._full(raw))
-            return values if self._finish is None else self._finish(values, raw)
-        except _REFUSED:
-            return None
+        self._part: Final = _row_reader(table, self._row_by_cells, required=False)
 
     def old_row(self, raw: Raw, new: Row) -> Row:
         """A member of ``old``, where the columns that it leaves out are as in ``new``; raises ``DecodeError``."""
@@ -143,13 +130,6 @@ class Structure:
                 return whole
             self._old_is_partial = True  # likely the source's habit: spares the next rows the detour
         return tuple([after if old is ABSENT else old for old, after in zip(self._part(raw), new, strict=True)])
-
-    def _part(self, raw: Raw) -> Row:
-        try:
-            values: Row = astuple(self._partial(raw))
-            return values if self._finish is None else self._finish(values, raw)
-        except _REFUSED:
-            return self._row_by_cells(raw)
 
     def _row_by_cells(self, raw: Raw) -> Row:
         try:
@@ -174,8 +154,16 @@ def _value(name: str, raw: Raw, read: FromText) -> Value:
         raise DecodeError(PROTOCOL, f"column {name[:80]!r}: {error}") from None
 
 
-def _row_decoder(table: TableSchema, *, required: bool) -> _ReadRow:
-    """A reader of one row into a struct whose fields are the columns; it refuses columns that the table has not."""
+R = TypeVar("R")
+
+
+def _row_reader(
+    table: TableSchema, otherwise: Callable[[Raw], R], *, required: bool = True
+) -> Callable[[Raw], Row | R]:
+    """A reader of rows; what it refuses is read by ``otherwise``.
+
+    It refuses columns that the table has not and, if all are ``required``, missing ones.
+    """
     fields = [f"c{index}" for index in range(len(table.columns))]
     types = [_field_type(column.type) for column in table.columns]
     columns = list(zip(fields, types, strict=True))
@@ -188,12 +176,15 @@ def _row_decoder(table: TableSchema, *, required: bool) -> _ReadRow:
             gc=False,
         )
     except ValueError:
-        return _refuse_all  # a column has a name that such a struct cannot have: quotes, backslashes
-    return msgspec.json.Decoder(row, strict=False).decode
+        return otherwise  # a column has a name that such a struct cannot have: quotes, backslashes
+    read = msgspec.json.Decoder(row, strict=False).decode
+    doubles = [index for index, column in enumerate(table.columns) if column.type.name == "double"]
+    conversions = [_conversion(column.type) for column in table.columns]
+    return row_reader(read, conversions, doubles, _check_double, _REFUSED, otherwise)
 
 
-def _refuse_all(raw: Raw) -> NoReturn:
-    raise ValueError
+def _nothing(raw: Raw) -> None:
+    return None
 
 
 _NUMBERS: Final = NUMBER_TYPES | CHOICE_TYPES
@@ -204,12 +195,6 @@ def _field_type(type_: ColumnType) -> type:
     if type_.name in _NUMBERS:
         return cast(type, int | None if _may_exceed_int64(type_) else Int64 | None)
     return cast(type, float | None if type_.name == "double" else str | None)
-
-
-def _finisher(table: TableSchema) -> Finish | None:
-    conversions = [_conversion(column.type) for column in table.columns]
-    doubles = [index for index, column in enumerate(table.columns) if column.type.name == "double"]
-    return row_finisher(conversions, doubles, _check_double) if doubles or any(conversions) else None
 
 
 def _conversion(type_: ColumnType) -> Conversion:
