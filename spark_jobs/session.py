@@ -18,8 +18,10 @@ PROJECT: Final = Path(__file__).resolve().parent.parent
 JARS: Final = PROJECT / "jars" / "spark"
 _JVM_LOOK_SECONDS: Final = 1.0
 _CHECKPOINT_FILES: Final = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-"""The other one starts a process (readlink) for each rename on a local disk, several a batch; Spark's checkpoint is
-scratch here, so its stricter renames are not needed."""
+_LOCAL_FILES: Final = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
+"""Hadoop's own classes start a process for each rename on a local disk (readlink) and for each new file (chmod), and
+write a checksum beside each, several a batch: with many changefeeds on one capture that was most of its work. Spark's
+checkpoint is scratch here, so its stricter renames are not needed."""
 _OURS: Final = {
     "spark.app.name": "weir",
     "spark.scheduler.mode": "FAIR",
@@ -55,11 +57,14 @@ def start(master: str, conf_file: str, work_folder: str) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master)
-    settings = {**_OURS, **(_LOCAL if _is_here(master) else {}), "spark.sql.warehouse.dir": f"{work_folder}/warehouse"}
-    jars = sorted(glob.glob(str(JARS / "*.jar")))
-    if jars:
-        settings["spark.jars"] = ",".join(jars)
-    for name, value in {**settings, **_properties(conf_file)}.items():
+    settings = {
+        **_OURS,
+        **(_LOCAL if _is_here(master) else {}),
+        "spark.sql.warehouse.dir": f"{work_folder}/warehouse",
+        **_jars(),
+        **_properties(conf_file),
+    }
+    for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -68,6 +73,17 @@ def start(master: str, conf_file: str, work_folder: str) -> "SparkSession":
     if not master.startswith("local"):
         session.sparkContext.addPyFile(_zipped(work_folder))
     return session
+
+
+def _jars() -> dict[str, str]:
+    """Settings for the archives in ``JARS``; none without them. The file system is asked for before ``spark.jars``
+    count, so its archive stands on the driver's class path as well."""
+    jars = sorted(glob.glob(str(JARS / "*.jar")))
+    local_files = [jar for jar in jars if os.path.basename(jar).startswith("hadoop-bare-naked-local-fs-")]
+    settings = {"spark.jars": ",".join(jars)} if jars else {}
+    if local_files:
+        settings |= {"spark.driver.extraClassPath": local_files[0], "spark.hadoop.fs.file.impl": _LOCAL_FILES}
+    return settings
 
 
 def _is_here(master: str) -> bool:

@@ -5,6 +5,7 @@ What Spark gives as one micro-batch is delivered in one go, or in several when i
 
 import math
 import os
+import shutil
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,12 @@ _GONE: Final = {
 """What Spark's connector says, and what it means."""
 
 
+class QueryFailed(EnvironmentFault):
+    """The streaming query ended by itself."""
+
+    code = "CDC:ErrQueryFailed"
+
+
 class QueueFlow(Flow):
     """A queue: Spark's Kafka connector, from the offsets of the commit log."""
 
@@ -52,8 +59,10 @@ class QueueFlow(Flow):
         spark_folder: str,
         committed: "Callable[[], None]",
     ) -> None:
-        super().__init__(session, delivery, assignment, spark_folder, committed)
+        super().__init__(session, delivery, assignment, committed)
         self._source = source
+        self._spark_folder = spark_folder
+        self._query: StreamingQuery | None = None
         self._feed = QueueFeed(delivery, source, time.time())
         self._offsets: kafka_admin.Offsets = {}
         self._tail: KafkaTail | None = None
@@ -77,9 +86,12 @@ class QueueFlow(Flow):
         for sentence in settled.moved:
             say(f"position lost: {sentence}")
 
-    def _start(self) -> "StreamingQuery":
+    def _start(self) -> None:
+        self._sweep()
+        os.makedirs(self._spark_folder, exist_ok=True)
+        self._in_pool()
         interval = self.delivery.task.sink.flush_interval_seconds
-        return (
+        self._query = (
             stream(self._session, self._source, self._offsets, interval)
             .writeStream.queryName(self._assignment.changefeed_id)
             .option("checkpointLocation", self._spark_folder)
@@ -88,7 +100,15 @@ class QueueFlow(Flow):
             .start()
         )
 
+    def _sweep(self) -> None:
+        """Spark's folders of owners that were killed, and one of this name."""
+        above, own = os.path.split(self._spark_folder)
+        for name in os.listdir(above) if os.path.isdir(above) else ():
+            if _order(name) <= _order(own):
+                shutil.rmtree(os.path.join(above, name), ignore_errors=True)
+
     def _on_batch(self, frame: "DataFrame", batch_id: int) -> None:
+        """Called by Spark until ``stop`` returns."""
         self._guarded(lambda: self._deliver(frame, batch_id))
 
     def _deliver(self, frame: "DataFrame", batch_id: int) -> bool:
@@ -163,6 +183,10 @@ class QueueFlow(Flow):
 
     def stop(self) -> None:
         super().stop()
+        query, self._query = self._query, None
+        if query is not None:
+            query.stop()
+        shutil.rmtree(self._spark_folder, ignore_errors=True)
         tail, self._tail = self._tail, None
         if tail is not None:
             tail.close()
@@ -176,10 +200,22 @@ class QueueFlow(Flow):
     def position(self) -> str:
         return kafka_admin.dump(self.delivery.view.offsets)
 
+    def raise_fault(self) -> None:
+        super().raise_fault()
+        query = self._query
+        if query is not None and not query.isActive and not self._stopping.is_set():
+            raise self._query_failed(query)
+
     def _query_failed(self, query: "StreamingQuery") -> BaseException:
         """What the broker does not have any more is looked at again, and judged, when reading starts anew."""
-        text = str(query.exception() or "")
+        text = str(query.exception() or "").strip()
         for sign, sentence in _GONE.items():
             if sign in text:
                 return EnvironmentFault(f"{sentence}: {self._source.masked()}", code=kafka_admin.PositionLost.code)
-        return super()._query_failed(query)
+        first = text.splitlines()[0] if text else "it ended without a reason"
+        return QueryFailed(f"the streaming query ended: {first[:400]}")
+
+
+def _order(folder: str) -> tuple[int, ...]:
+    """(feed_uid, epoch) of a folder of Spark's."""
+    return tuple(int(part) for part in folder.split("-"))

@@ -1,4 +1,4 @@
-"""The whole product as a user starts it, once for all tests: control plane, one capture, the demo; a real broker."""
+"""The whole product as a user starts it, once for the tests here: control plane, one capture, the demo; a real broker."""
 
 import itertools
 import uuid
@@ -106,6 +106,10 @@ class Feed:
         wait_for(lambda: self.state in states, f"{self.name} to be {' or '.join(states)}")
         return self.get().get("error")
 
+    def wait_for_log(self, text: str) -> None:
+        """Until a line of its log says so; a capture's lines come with its next heartbeat."""
+        wait_for(lambda: any(text in line for line in self.get("/logs")["lines"]), f"{self.name} to log {text!r}")
+
     def read(self, protocol: str = "canal-json", **options: Any) -> Folder:
         return read_folder(self.output, protocol, **options)
 
@@ -131,7 +135,7 @@ class Feed:
         assert sorted(self.keys()) == sorted(keys)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def weir(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[Weir]:
     if not has_kafka():
         pytest.skip("the jars of Spark's Kafka connector are not in jars/spark (make setup)")

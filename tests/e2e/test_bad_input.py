@@ -234,7 +234,7 @@ def test_a_lost_position_stops_the_changefeed_until_it_may_go_on_from_the_earlie
     assert answer.status_code == 200, answer.text
     feed.resume()
     feed.wait_for_keys(1, 4)
-    assert any("position lost: offset 1" in line for line in feed.get("/logs")["lines"])
+    feed.wait_for_log("position lost: offset 1")
 
 
 @pytest.fixture

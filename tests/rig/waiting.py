@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 180.0
 
 
 def wait_for(holds: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> float:
