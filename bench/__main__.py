@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from bench import codecs, live, stages, throughput
+from bench import codecs, live, stages, takeover, throughput
 
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], None]]] = {
     "codecs": codecs.codecs,
@@ -19,6 +19,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], None]]] = {
     "kafka": throughput.kafka,
     "freshness": live.freshness,
     "footprint": live.footprint,
+    "takeover": takeover.takeover,
 }
 
 

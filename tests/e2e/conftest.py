@@ -1,4 +1,4 @@
-"""The whole product as a user starts it, once for the tests here: control plane, one capture, the demo; a real broker."""
+"""The whole product as a user starts it, once for these tests: control plane, one capture, the demo; a real broker."""
 
 import itertools
 import uuid

@@ -9,9 +9,6 @@ import pytest
 from spark_jobs.failpoints import STEPS
 from tests.rig.rig import Rig
 
-TAKEOVER_SECONDS = 15
-"""From the kill of a capture to the first commit of another (the lease is 6 s)."""
-
 
 @pytest.fixture
 def running(loaded: Rig) -> Rig:
@@ -37,23 +34,19 @@ def test_a_capture_drains_on_sigterm_and_leaves_nobody_behind(running):
     feed.wait_for_commit(epoch)
 
 
-def test_when_a_capture_is_killed_another_commits_the_next_batch_within_fifteen_seconds(running):
-    """The capture, its JVM, or both at once. The quickest of the three is held to the promise: a machine that is
-    overloaded in between says nothing about it."""
-    took = []
-    for victim in ("the capture", "its JVM", "both"):
-        running.refill(4, registered=3)
-        feed = running.feed("topics")
-        capture, epoch = running.wait_for_host(feed), feed.epoch()
-        if victim == "its JVM":
-            os.kill(capture.group.jvm(), signal.SIGKILL)
-        elif victim == "the capture":
-            capture.group.signal_leader(signal.SIGKILL)
-        else:
-            capture.group.signal_all(signal.SIGKILL)
-        took.append(feed.wait_for_commit(epoch))
-        running.drop(capture)
-    assert min(took) < TAKEOVER_SECONDS, took
+@pytest.mark.parametrize("victim", ["the capture", "its JVM", "both"])
+def test_when_a_capture_is_killed_another_goes_on(running, victim):
+    """How long that takes is measured by ``python -m bench takeover``."""
+    feed = running.feed("topics")
+    capture, epoch = running.wait_for_host(feed), feed.epoch()
+    if victim == "its JVM":
+        os.kill(capture.group.jvm(), signal.SIGKILL)
+    elif victim == "the capture":
+        capture.group.signal_leader(signal.SIGKILL)
+    else:
+        capture.group.signal_all(signal.SIGKILL)
+    feed.wait_for_commit(epoch)
+    running.drop(capture)
 
 
 @pytest.mark.parametrize("step", STEPS)
