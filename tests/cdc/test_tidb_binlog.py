@@ -182,6 +182,18 @@ def test_unsigned_is_told_by_the_first_value_that_is_not_null():
     assert events[0].table is events[1].table
 
 
+def test_what_one_message_tells_of_unsigned_does_not_change_how_the_next_is_read():
+    decoder: Any = tidb_binlog.decoder({})
+    number, null = (
+        binlog(table_of([("a", "int")], [column])).SerializeToString()
+        for column in (wire.Column(uint64_value=7), wire.Column(is_null=True))
+    )
+    first, without, again = (decoder.decode(message)[0].table for message in (number, null, number))
+    assert first.columns[0].type.unsigned
+    assert not without.columns[0].type.unsigned
+    assert first is again
+
+
 def test_an_enum_is_not_unsigned():
     [event] = decode(binlog(table_of([("a", "enum")], [wire.Column(uint64_value=2)])).SerializeToString())
     assert event.table.columns[0].type == ColumnType("enum")

@@ -19,6 +19,7 @@ from typing import Final, Literal, NoReturn
 import msgspec
 
 from spark_jobs.cdc.codecs.canal_protobuf_wire import LengthTable, bytes_field, number_field, varint
+from spark_jobs.cdc.codecs.canal_protobuf_writers import TextForm, WriteImage, WriteImages, image_writer, images_writer
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import (
     ABSENT,
@@ -104,33 +105,47 @@ def _head(column: Column, position: int, sql_type: int, updated: bool) -> bytes:
 class TablePlan(msgspec.Struct, frozen=True, eq=False):
     """How to write the rows of a table.
 
-    ``end``: that of the last column. ``wider``: the columns whose sqlType depends on the value, and the limit.
+    ``inserted``, ``deleted`` and ``changed`` write images without ABSENT columns and raise what ``_NO_TEXT`` names for
+    all others, which the cells of ``before``, ``kept`` and ``updated`` write one by one. ``wider``: the columns whose
+    sqlType depends on the value, and the limit.
     """
 
     table: TableSchema
     writes: tuple[Write, ...]
-    end: bytes
     before: tuple[Cell, ...]
     kept: tuple[Cell, ...]
     updated: tuple[Cell, ...]
     wider: tuple[tuple[int, int], ...]
+    inserted: WriteImage
+    deleted: WriteImage
+    changed: WriteImages
 
 
 def plan_of(table: TableSchema) -> TablePlan:
     columns = table.columns
+    places = range(len(columns))
     limits = ((position, wider_code(column.type)) for position, column in enumerate(columns))
+    wider = tuple((position, limit[0]) for position, limit in limits if limit is not None)
+    writes = tuple(_write(column.type) for column in columns)
     try:
-        return TablePlan(
-            table=table,
-            writes=tuple(_write(column.type) for column in table.columns),
-            end=_end(table.columns[-1]) if table.columns else b"",
-            before=tuple(Cell(_BEFORE, columns, at, updated=False) for at in range(len(columns))),
-            kept=tuple(Cell(_AFTER, columns, at, updated=False) for at in range(len(columns))),
-            updated=tuple(Cell(_AFTER, columns, at, updated=True) for at in range(len(columns))),
-            wider=tuple((position, limit[0]) for position, limit in limits if limit is not None),
-        )
+        end = _end(columns[-1]) if columns else b""
+        before = tuple(Cell(_BEFORE, columns, at, updated=False) for at in places)
+        kept = tuple(Cell(_AFTER, columns, at, updated=False) for at in places)
+        updated = tuple(Cell(_AFTER, columns, at, updated=True) for at in places)
     except UnicodeEncodeError:
         raise EncodeError("canal", f"a column name or type of {table.schema}.{table.table} is not UTF-8") from None
+    forms = [TextForm(write, dict(wider).get(at)) for at, write in enumerate(writes)]
+    return TablePlan(
+        table=table,
+        writes=writes,
+        before=before,
+        kept=kept,
+        updated=updated,
+        wider=wider,
+        inserted=image_writer(forms, updated, end),
+        deleted=image_writer(forms, before, end),
+        changed=images_writer(forms, before, kept, updated, end),
+    )
 
 
 _NUMBER: Final[Write] = b"%d".__mod__
@@ -149,74 +164,41 @@ def _write(type_: ColumnType) -> Write:
 def row_data(change: RowChange, plan: TablePlan) -> bytes:
     """A RowData message. ``EncodeError`` for an image that is missing or a value that the format has no form for."""
     kind, before, after = change.kind, change.before, change.after
+    try:
+        if kind is DELETE:
+            data = plan.deleted(before)
+        elif kind is INSERT or before is None:
+            data = plan.inserted(after)
+        else:
+            data = plan.changed(before, after)
+    except _NO_TEXT:
+        data = _one_by_one(change, plan)
+    if not data:
+        _refuse(plan, f"its {kind} carries no column")
+    return data
+
+
+def _one_by_one(change: RowChange, plan: TablePlan) -> bytes:
+    """For a row with columns that are ABSENT, or with something wrong."""
+    kind, before, after = change.kind, change.before, change.after
     if kind is DELETE:
         if before is None:
             _refuse(plan, "a DELETE needs the row before the change")
-        return _image(plan, plan.before, before)
+        old = _texts(plan, before)
+        return _parts(_widened(plan.before, _wide(plan, before)), old)
     if after is None:
         _refuse(plan, f"an {kind} needs the row after the change")
+    new = _texts(plan, after)
+    wide = _wide(plan, after)
+    kept, updated = _widened(plan.kept, wide), _widened(plan.updated, wide)
     if kind is INSERT or before is None:
-        return _image(plan, plan.updated, after)
-    return _images(plan, before, after)
+        return _parts(updated, new)
+    old = _texts(plan, before)
+    cells = [kept[at] if old[at] == new[at] else updated[at] for at in range(len(new))]
+    return _parts(_widened(plan.before, _wide(plan, before)), old) + _parts(cells, new)
 
 
-def _image(plan: TablePlan, cells: tuple[Cell, ...], row: Row) -> bytes:
-    parts: list[bytes] = []
-    try:
-        if plan.wider:
-            cells = _widened(cells, _wide(plan, row))
-        for cell, write, value in zip(cells, plan.writes, row, strict=True):
-            if value is None:
-                parts.append(cell.null)
-            else:
-                text = write(value)
-                parts.append(cell[len(text)])
-                parts.append(text)
-    except _NO_TEXT:
-        return _parts_one_by_one(cells, _texts_one_by_one(plan, row))
-    parts.append(plan.end)
-    return b"".join(parts)
-
-
-def _images(plan: TablePlan, before: Row, after: Row) -> bytes:
-    old_cells, kept, updated = plan.before, plan.kept, plan.updated
-    old_parts: list[bytes] = []
-    parts: list[bytes] = []
-    try:
-        if plan.wider:
-            wide = _wide(plan, after)
-            old_cells = _widened(old_cells, _wide(plan, before))
-            kept, updated = _widened(kept, wide), _widened(updated, wide)
-        for old_cell, same, changed, write, old, new in zip(
-            old_cells, kept, updated, plan.writes, before, after, strict=True
-        ):
-            if old is None:
-                old_text = None
-                old_parts.append(old_cell.null)
-            else:
-                old_text = write(old)
-                old_parts.append(old_cell[len(old_text)])
-                old_parts.append(old_text)
-            if new is None:
-                parts.append(same.null if old is None else changed.null)
-            else:
-                text = write(new) if old_text is None or new is not old else old_text
-                parts.append((same if text == old_text else changed)[len(text)])
-                parts.append(text)
-    except _NO_TEXT:
-        return _images_one_by_one(plan, (old_cells, kept, updated), before, after)
-    return b"".join((*old_parts, plan.end, *parts, plan.end))
-
-
-def _images_one_by_one(
-    plan: TablePlan, cells: tuple[Sequence[Cell], Sequence[Cell], Sequence[Cell]], before: Row, after: Row
-) -> bytes:
-    old, new = _texts_one_by_one(plan, before), _texts_one_by_one(plan, after)
-    chosen = [cells[1][at] if old[at] == new[at] else cells[2][at] for at in range(len(new))]
-    return _parts_one_by_one(cells[0], old) + _parts_one_by_one(chosen, new)
-
-
-def _parts_one_by_one(cells: Sequence[Cell], texts: list[Text]) -> bytes:
+def _parts(cells: Sequence[Cell], texts: list[Text]) -> bytes:
     return b"".join(cell.column(text) for cell, text in zip(cells, texts, strict=True) if text is not ABSENT)
 
 
@@ -239,7 +221,7 @@ def _widened(cells: tuple[Cell, ...], wide: list[int]) -> tuple[Cell, ...]:
     return tuple(chosen)
 
 
-def _texts_one_by_one(plan: TablePlan, row: Row) -> list[Text]:
+def _texts(plan: TablePlan, row: Row) -> list[Text]:
     """For a row with columns that are ABSENT, or with a value that has no text."""
     columns = plan.table.columns
     if len(row) != len(columns):
