@@ -52,25 +52,29 @@ _Layouts: TypeAlias = tuple[_Layout | None, _Layout | None]
 class _Table:
     """What is known of a table.
 
-    ``rows``: layouts by all that a row has besides its values; ``last``: the latest of them, mostly the next row's as
-    well. ``images``: by what does not depend on values. ``changes``: what RowChanges have besides their rows.
+    ``rows``: layouts by all that a row has besides its values. ``images``: by what does not depend on values.
+    ``changes``: what RowChanges have besides their rows.
     """
 
     def __init__(self) -> None:
         self.rows: dict[bytes, _Layouts] = {}
-        self.last: tuple[bytes, _Layouts | None] = (b"", None)
         self.images: dict[bytes, Image] = {}
         self.changes: set[bytes] = set()
 
 
-class _Head(msgspec.Struct, frozen=True, eq=False):
-    """A header without the numbers that differ from event to event. ``kind`` is None for what is no row change."""
+class _Head(msgspec.Struct, eq=False):
+    """A header without the numbers that differ from event to event. ``kind`` is None for what is no row change.
+
+    ``last_row`` and ``last_layouts``: those of the latest row, mostly the next one's as well.
+    """
 
     kind: RowKind | None
     schema: str
     table: str
     known: _Table
     origin: Origin
+    last_row: bytes = b""
+    last_layouts: _Layouts | None = None
 
 
 class Decoder:
@@ -136,12 +140,12 @@ class Decoder:
         head = self._heads.get(header.SerializeToString())
         if head is None or head.kind is None or entry.entryType not in _ROW_DATA:
             return False
-        kind, known, base, before = head.kind, head.known, head.origin, len(events)
+        kind, base, before = head.kind, head.origin, len(events)
         origin = Origin(base.db_type, "", "", base.server_id, base.log_file, offset, length, base.gtid, base.props)
         change = entry.storeValue
         rows = change.rowDatas
         for at in range(len(rows)):
-            images = self._images_of(rows[at], kind, known)
+            images = self._images_of(rows[at], kind, head)
             if images is None:
                 break
             table, left, right = images
@@ -152,22 +156,22 @@ class Decoder:
             )
         if len(events) - before == len(rows) > 0:
             del rows[:]
-            if change.SerializeToString() in known.changes:
+            if change.SerializeToString() in head.known.changes:
                 return True
         del events[before:]
         return False
 
     def _images_of(
-        self, row: views.RowDataView, kind: RowKind, known: _Table
+        self, row: views.RowDataView, kind: RowKind, head: _Head
     ) -> tuple[TableSchema, Row | None, Row | None] | None:
         """The table and the row before and after; None if the exact reader must have it."""
         old = None if kind is INSERT else _taken(row.beforeColumns)
         new = None if kind is DELETE else _taken(row.afterColumns)
         key = row.SerializeToString()
-        last, layouts = known.last
-        if key != last:
-            layouts = known.rows.get(key) or self._layouts(key, kind, known)
-            known.last = key, layouts
+        layouts = head.last_layouts
+        if key != head.last_row:
+            layouts = head.known.rows.get(key) or self._layouts(key, kind, head.known)
+            head.last_row, head.last_layouts = key, layouts
         if layouts is None:
             return None
         try:

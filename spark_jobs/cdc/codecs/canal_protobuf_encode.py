@@ -148,12 +148,11 @@ def _packet(batch_id: int, parts: list[bytes], size: int) -> bytes:
 
 def _entry(header: bytes, kind: bytes, payload: bytes, rest: bytes = b"") -> Listed:
     """An entry of ``Messages``; its storeValue is the payload and the rest."""
-    header_size = _LENGTHS[len(header)]
     payload_size = _LENGTHS[len(payload) + len(rest)]
-    size = 1 + len(header_size) + len(header) + len(kind) + len(payload_size) + len(payload) + len(rest)
+    start = b"\x0a%b%b%b%b%b" % (_LENGTHS[len(header)], header, kind, payload_size, payload)
+    size = len(start) + len(rest)
     entry_size = _LENGTHS[size]
-    parts = [b"\x12", entry_size, b"\x0a", header_size, header, kind, payload_size, payload, rest]
-    return parts, 1 + len(entry_size) + size
+    return [b"\x12", entry_size, start, rest], 1 + len(entry_size) + size
 
 
 def _header(
