@@ -62,7 +62,7 @@ def _cases() -> list[Case]:
     for name, codec in CODECS.items():
         if codec.decoder is not None and codec.encoder is not None:
             cases += [Case(f"{name} floor", name, _floor(FLOORS[name]()))] if name in FLOORS else []
-            cases += [Case(f"{name} upb, values read", name, _floor(READS[name]()))] if name in READS else []
+            cases += [Case(f"{name} {what}", name, _floor(read())) for what, read in READS.get(name, {}).items()]
             cases += [
                 Case(f"{name} decode", name, _decode(codec)),
                 Case(f"{name} encode", name, _encode(codec, name)),
@@ -220,6 +220,9 @@ def _ratios(shape: str, lines: dict[str, Line]) -> dict[str, float]:
         ("tidb-binlog decode+encode", "tidb-binlog floor"),
         ("canal decode", "canal upb, values read"),
         ("tidb-binlog decode", "tidb-binlog upb, values read"),
+        ("tidb-binlog decode", "tidb-binlog upb, values as lists"),
+        ("tidb-binlog upb, values read", "tidb-binlog floor"),
+        ("tidb-binlog upb, values as lists", "tidb-binlog floor"),
         ("csv encode", "canal-json encode"),
     ]
     return {
