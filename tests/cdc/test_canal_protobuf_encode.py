@@ -1,9 +1,11 @@
 """Events, written as Canal writes them; what is written is read back by the generated classes."""
 
 import pytest
+from hypothesis import given
 
 from spark_jobs.cdc.codecs.canal_protobuf import make_encoder
 from spark_jobs.cdc.codecs.canal_protobuf_encode import Encoder
+from spark_jobs.cdc.codecs.canal_protobuf_rows import ROWS_BEFORE_WRITERS, plan_of, row_data
 from spark_jobs.cdc.codecs.canal_protobuf_wire import bytes_field, number_field, varint
 from spark_jobs.cdc.errors import ConfigError, EncodeError
 from spark_jobs.cdc.events import (
@@ -29,6 +31,7 @@ from spark_jobs.cdc.mysql_types import parse_type
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
 from spark_jobs.cdc.proto import canal_packet_pb2 as packets
 from tests.cdc.canal_messages import change_of, opened
+from tests.cdc.event_strategies import row_changes
 
 TABLE = TableSchema(
     "shop",
@@ -441,6 +444,43 @@ def test_what_cannot_be_written_is_refused_and_nothing_of_it_is_gathered(event: 
     with pytest.raises(EncodeError, match=reason):
         encoder.encode(event)
     assert list(encoder.flush()) == []
+
+
+def written(event: RowChange, rows: int) -> bytes | str:
+    """The row, or why not, when its table has had so many rows before."""
+    try:
+        plan = plan_of(event.table)
+        plan.rows = rows
+        return row_data(event, plan)
+    except EncodeError as error:
+        return error.reason
+
+
+@given(row_changes())
+def test_a_table_with_many_rows_is_written_like_one_with_few(event: RowChange):
+    assert written(event, ROWS_BEFORE_WRITERS) == written(event, 0)
+
+
+@pytest.mark.parametrize("event", [case[1] for case in REFUSED if isinstance(case[1], RowChange)])
+def test_a_table_with_many_rows_refuses_what_one_with_few_does(event: RowChange):
+    assert written(event, ROWS_BEFORE_WRITERS) == written(event, 0)
+
+
+@pytest.mark.parametrize("numbers", [(1, 2**32 - 1), (2**32 - 1, 1), (None, 2**31), (2**31, 2**31), (None, None)])
+def test_a_table_with_many_rows_has_the_same_wider_codes(numbers: tuple[int | None, int | None]):
+    table = TableSchema("s", "t", (Column("c", ColumnType("int", unsigned=True)),))
+    event = change(UPDATE, (numbers[0],), (numbers[1],), table)
+    assert written(event, ROWS_BEFORE_WRITERS) == written(event, 0)
+
+
+def test_a_table_gets_functions_of_its_own_after_many_rows():
+    event = change(INSERT, None, (7, "Ann"))
+    plan = plan_of(event.table)
+    rows = {row_data(event, plan) for _ in range(ROWS_BEFORE_WRITERS)}
+    assert plan.writers is None
+    rows.add(row_data(event, plan))
+    assert plan.writers is not None
+    assert len(rows) == 1
 
 
 def test_a_sequence_that_is_no_batch_id_is_left_out():

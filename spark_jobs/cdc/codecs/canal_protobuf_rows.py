@@ -14,7 +14,7 @@ Rules
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal, NoReturn
+from typing import Final, Literal, NamedTuple, NoReturn
 
 import msgspec
 
@@ -42,6 +42,9 @@ from spark_jobs.cdc.mysql_values import to_text
 
 _BEFORE, _AFTER = b"\x0a", b"\x12"
 _REMEMBERED_LENGTHS: Final = 128
+ROWS_BEFORE_WRITERS: Final = 1000
+"""Making functions for a table costs as much as they save in about so many rows."""
+
 _LENGTHS: Final = LengthTable()
 _NO_TEXT: Final = (TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
 _CONVERTED: Final = NUMBER_TYPES | CHOICE_TYPES | BINARY_TYPES | FLOAT_TYPES
@@ -102,12 +105,18 @@ def _head(column: Column, position: int, sql_type: int, updated: bool) -> bytes:
     )
 
 
-class TablePlan(msgspec.Struct, frozen=True, eq=False):
-    """How to write the rows of a table.
+class Writers(NamedTuple):
+    """Functions of one table for images without ABSENT columns; they raise what ``_NO_TEXT`` names for all others."""
 
-    ``inserted``, ``deleted`` and ``changed`` write images without ABSENT columns and raise what ``_NO_TEXT`` names for
-    all others, which the cells of ``before``, ``kept`` and ``updated`` write one by one. ``wider``: the columns whose
-    sqlType depends on the value, and the limit.
+    inserted: WriteImage
+    deleted: WriteImage
+    changed: WriteImages
+
+
+class TablePlan(msgspec.Struct, eq=False):
+    """How to write the rows of a table. ``wider``: the columns whose sqlType depends on the value, and the limit.
+
+    ``rows``: how many were written one column after the other, before the table got ``writers``.
     """
 
     table: TableSchema
@@ -116,35 +125,34 @@ class TablePlan(msgspec.Struct, frozen=True, eq=False):
     kept: tuple[Cell, ...]
     updated: tuple[Cell, ...]
     wider: tuple[tuple[int, int], ...]
-    inserted: WriteImage
-    deleted: WriteImage
-    changed: WriteImages
+    rows: int = 0
+    writers: Writers | None = None
 
 
 def plan_of(table: TableSchema) -> TablePlan:
     columns = table.columns
     places = range(len(columns))
     limits = ((position, wider_code(column.type)) for position, column in enumerate(columns))
-    wider = tuple((position, limit[0]) for position, limit in limits if limit is not None)
-    writes = tuple(_write(column.type) for column in columns)
     try:
-        end = _end(columns[-1]) if columns else b""
-        before = tuple(Cell(_BEFORE, columns, at, updated=False) for at in places)
-        kept = tuple(Cell(_AFTER, columns, at, updated=False) for at in places)
-        updated = tuple(Cell(_AFTER, columns, at, updated=True) for at in places)
+        return TablePlan(
+            table=table,
+            writes=tuple(_write(column.type) for column in columns),
+            before=tuple(Cell(_BEFORE, columns, at, updated=False) for at in places),
+            kept=tuple(Cell(_AFTER, columns, at, updated=False) for at in places),
+            updated=tuple(Cell(_AFTER, columns, at, updated=True) for at in places),
+            wider=tuple((position, limit[0]) for position, limit in limits if limit is not None),
+        )
     except UnicodeEncodeError:
         raise EncodeError("canal", f"a column name or type of {table.schema}.{table.table} is not UTF-8") from None
-    forms = [TextForm(write, dict(wider).get(at)) for at, write in enumerate(writes)]
-    return TablePlan(
-        table=table,
-        writes=writes,
-        before=before,
-        kept=kept,
-        updated=updated,
-        wider=wider,
-        inserted=image_writer(forms, updated, end),
-        deleted=image_writer(forms, before, end),
-        changed=images_writer(forms, before, kept, updated, end),
+
+
+def _writers(plan: TablePlan) -> Writers:
+    limits, end = dict(plan.wider), _end(plan.table.columns[-1]) if plan.table.columns else b""
+    forms = [TextForm(write, limits.get(at)) for at, write in enumerate(plan.writes)]
+    return Writers(
+        inserted=image_writer(forms, plan.updated, end),
+        deleted=image_writer(forms, plan.before, end),
+        changed=images_writer(forms, plan.before, plan.kept, plan.updated, end),
     )
 
 
@@ -163,39 +171,45 @@ def _write(type_: ColumnType) -> Write:
 
 def row_data(change: RowChange, plan: TablePlan) -> bytes:
     """A RowData message. ``EncodeError`` for an image that is missing or a value that the format has no form for."""
+    writers = plan.writers
+    if writers is None:
+        if plan.rows < ROWS_BEFORE_WRITERS:
+            plan.rows += 1
+            return _one_by_one(change, plan)
+        writers = plan.writers = _writers(plan)
     kind, before, after = change.kind, change.before, change.after
     try:
         if kind is DELETE:
-            data = plan.deleted(before)
+            data = writers.deleted(before)
         elif kind is INSERT or before is None:
-            data = plan.inserted(after)
+            data = writers.inserted(after)
         else:
-            data = plan.changed(before, after)
+            data = writers.changed(before, after)
     except _NO_TEXT:
         data = _one_by_one(change, plan)
-    if not data:
-        _refuse(plan, f"its {kind} carries no column")
-    return data
+    return data or _one_by_one(change, plan)
 
 
 def _one_by_one(change: RowChange, plan: TablePlan) -> bytes:
-    """For a row with columns that are ABSENT, or with something wrong."""
+    """Whatever the row is like: with columns that are ABSENT, or with something wrong, which is said."""
     kind, before, after = change.kind, change.before, change.after
-    if kind is DELETE:
-        if before is None:
-            _refuse(plan, "a DELETE needs the row before the change")
-        old = _texts(plan, before)
-        return _parts(_widened(plan.before, _wide(plan, before)), old)
-    if after is None:
+    data = b""
+    old: list[Text] = []
+    if kind is DELETE and before is None:
+        _refuse(plan, "a DELETE needs the row before the change")
+    if kind is not DELETE and after is None:
         _refuse(plan, f"an {kind} needs the row after the change")
-    new = _texts(plan, after)
-    wide = _wide(plan, after)
-    kept, updated = _widened(plan.kept, wide), _widened(plan.updated, wide)
-    if kind is INSERT or before is None:
-        return _parts(updated, new)
-    old = _texts(plan, before)
-    cells = [kept[at] if old[at] == new[at] else updated[at] for at in range(len(new))]
-    return _parts(_widened(plan.before, _wide(plan, before)), old) + _parts(cells, new)
+    if before is not None and kind is not INSERT:
+        old = _texts(plan, before)
+        data = _parts(_widened(plan.before, _wide(plan, before)), old)
+    if after is not None and kind is not DELETE:
+        new = _texts(plan, after)
+        wide = _wide(plan, after)
+        kept, updated = _widened(plan.kept, wide), _widened(plan.updated, wide)
+        data += _parts([kept[at] if old and old[at] == new[at] else updated[at] for at in range(len(new))], new)
+    if not data:
+        _refuse(plan, f"its {kind} carries no column")
+    return data
 
 
 def _parts(cells: Sequence[Cell], texts: list[Text]) -> bytes:
