@@ -203,9 +203,9 @@ def _relayed() -> Work:
         lines = max(1, BLOCK_BYTES // len(messages[0]))
         for first in range(0, len(messages), lines):
             for message in relay.open_lines(b"\n".join(messages[first : first + lines])):
-                relay.structure(message)
+                form = relay.form(message)
                 if matches(message.database, message.table):
-                    relay.rewrite(message, message.commit_ts + 1)
+                    relay.append(message, form, message.commit_ts + 1, bytearray())
 
     return work
 

@@ -19,7 +19,7 @@ from spark_jobs.pipeline.dates import Dates
 from spark_jobs.pipeline.enrich import is_part_of
 from spark_jobs.pipeline.held import HeldMessage, write_held
 from spark_jobs.pipeline.job import DeadLetter, Job, Outcome, PartitionReading, Statement
-from spark_jobs.pipeline.pieces import FLUSH_BYTES, OpenPiece, Pieces
+from spark_jobs.pipeline.pieces import OpenPiece, Pieces
 from spark_jobs.pipeline.translate import Message, Translator
 
 CHUNK_BYTES: Final = 4 << 20
@@ -43,13 +43,12 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 class _OpenChunk:
-    __slots__ = ("bytes", "full", "lengths", "offsets", "partition", "parts", "stream", "structure", "times")
+    __slots__ = ("full", "lengths", "offsets", "partition", "payload", "stream", "structure", "times")
 
     def __init__(self, structure: TableSchema, full: bool, stream: str, partition: int) -> None:
         self.structure, self.full, self.stream, self.partition = structure, full, stream, partition
         self.times, self.offsets, self.lengths = array("q"), array("q"), array("i")
-        self.parts: list[bytes] = []
-        self.bytes = 0
+        self.payload = bytearray()
 
     def close(self) -> Chunk:
         return Chunk(
@@ -60,7 +59,7 @@ class _OpenChunk:
             self.times.tobytes(),
             self.offsets.tobytes(),
             self.lengths.tobytes(),
-            memoryview(b"".join(self.parts)),
+            memoryview(self.payload),
         )
 
 
@@ -95,9 +94,11 @@ class QueueReader:
         """Messages of one partition, in offset order."""
         state = _Reading(self._known.get((stream, partition)), stream, partition)
         drop = self._job.drop_repeats
+        there = [value for value in values if value is not None]
+        opened = iter(self._translator.open_each(there))
         for offset, value in zip(offsets, values, strict=True):
             if value is not None:
-                self._one(state, offset, value, repeat_below=state.watermark_ts if drop else 0)
+                self._one(state, offset, value, next(opened), repeat_below=state.watermark_ts if drop else 0)
             state.next_offset = offset + 1
         self._known[stream, partition] = state.value()
 
@@ -110,7 +111,7 @@ class QueueReader:
             else:
                 state = _Reading(None, message.stream, message.partition)
                 state.last_ts = message.commit_ts - 1  # so that a time made up when it was held is made up again
-                self._one(state, message.offset, message.value, repeat_below=0)
+                self._one(state, message.offset, message.value, None, repeat_below=0)
 
     def take_chunks(self) -> Iterator[Chunk]:
         """Chunks that are full by now."""
@@ -124,9 +125,11 @@ class QueueReader:
         self._outcome.held = write_held(self._job.held, self._held)
         return chunks, self._outcome
 
-    def _one(self, state: "_Reading", offset: int, value: bytes, *, repeat_below: int) -> None:
+    def _one(self, state: "_Reading", offset: int, value: bytes, message: Message | None, *, repeat_below: int) -> None:
+        """``message``: the value, opened; None: not yet, or it cannot be."""
         try:
-            message = self._translator.open(value)
+            if message is None:
+                message = self._translator.open(value)
             if message.type in ROW_TYPES and message.data and not message.is_ddl:
                 self._row(state, offset, value, message, repeat_below)
             else:
@@ -148,30 +151,29 @@ class QueueReader:
             return
         if not self._translator.passes(message.database, message.table):
             return
+        form = self._translator.form(message)
         horizon = self._job.horizon_ts
         if horizon is not None and commit_ts > horizon:
-            self._translator.structure(message)
             self._held.append(HeldMessage(state.stream, state.partition, offset, commit_ts, value))
             return
-        row = self._translator.write(message, commit_ts)
-        chunk = self._chunk(state, message)
+        chunk = self._chunk(state, message, form.table)
+        payload = chunk.payload
+        before = len(payload)
+        self._translator.write(message, form, commit_ts, payload)
         chunk.times.append(commit_ts)
         chunk.offsets.append(offset)
-        chunk.lengths.append(len(row))
-        chunk.parts.append(row)
-        chunk.bytes += len(row)
-        if chunk.bytes >= CHUNK_BYTES:
+        chunk.lengths.append(len(payload) - before)
+        if len(payload) >= CHUNK_BYTES:
             self._full.append(chunk.close())
             del self._chunks[_key(chunk)]
 
-    def _chunk(self, state: "_Reading", message: Message) -> _OpenChunk:
-        structure = self._translator.structure(message)
-        full = message.type != "DELETE" and not message.is_partial
+    def _chunk(self, state: "_Reading", message: Message, structure: TableSchema) -> _OpenChunk:
         key = (message.database, message.table, id(structure), state.stream, state.partition)
         chunk = self._chunks.get(key)
         if chunk is None:
-            chunk = self._chunks[key] = _OpenChunk(structure, full, state.stream, state.partition)
-        chunk.full = chunk.full or full
+            chunk = self._chunks[key] = _OpenChunk(structure, False, state.stream, state.partition)
+        if not chunk.full:
+            chunk.full = message.type != "DELETE" and not message.is_partial
         return chunk
 
     def _other(self, state: "_Reading", offset: int, value: bytes, message: Message, repeat_below: int) -> None:
@@ -306,21 +308,17 @@ class _Merger:
         times, ends = self._times, self._ends
         piece = self._piece(self._chunks[self._owners[first]], int(times[first]))
         stop = first + int(numpy.searchsorted(times[first:last], piece.high_ts, "left"))
-        room = int(ends[first]) + min(self._pieces.file_size - piece.bytes, FLUSH_BYTES - piece.pending)
+        room = int(ends[first]) + piece.limit - len(piece.output)
         stop = min(stop, max(int(numpy.searchsorted(ends, room, "left")), first + 1))
-        size = int(ends[stop] - ends[first])
-        piece.parts += self._parts(first, stop)
+        for run in self._runs(first, stop):
+            piece.output += run
         piece.rows += stop - first
-        piece.bytes += size
-        piece.pending += size
         piece.last_ts = int(times[stop - 1])
-        if piece.bytes >= self._pieces.file_size:
-            self._close()
-        elif piece.pending >= FLUSH_BYTES:
-            self._pieces.spill(piece)
+        if len(piece.output) >= piece.limit and self._pieces.overflow(piece):
+            self._open = None
         return stop
 
-    def _parts(self, first: int, stop: int) -> Iterator[memoryview]:
+    def _runs(self, first: int, stop: int) -> Iterator[memoryview]:
         """The bytes of rows in order, those that stand beside each other in their chunk in one."""
         owners, starts = self._owners[first:stop], self._starts[first:stop]
         stops = starts + numpy.diff(self._ends[first : stop + 1])

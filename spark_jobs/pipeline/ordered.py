@@ -15,7 +15,7 @@ from spark_jobs.pipeline.bad_message import MESSAGE_ERRORS, BadMessage, refuse_t
 from spark_jobs.pipeline.dates import Dates
 from spark_jobs.pipeline.enrich import is_part_of
 from spark_jobs.pipeline.job import DeadLetter, Job, Outcome, SourceRange, Split, Statement
-from spark_jobs.pipeline.pieces import FLUSH_BYTES, OpenPiece, Pieces
+from spark_jobs.pipeline.pieces import OpenPiece, Pieces
 from spark_jobs.pipeline.translate import Message, Translator
 
 BLOCK_BYTES: Final = 1 << 20
@@ -129,14 +129,13 @@ class _SplitReader:
                 try:
                     message = self._translator.open(line)
                     if message.kind is Kind.ROWS:
-                        self._translator.structure(message)
-                        self._translator.write(message, 1)
+                        self._translator.write(message, self._translator.form(message), 1, bytearray())
                 except MESSAGE_ERRORS as error:
                     raise BadMessage(_place(part, offset), error) from None
             offset += len(line) + 1
 
     def _take(self, messages: list[Message]) -> None:
-        structure_of, write, open_pieces = self._translator.structure, self._translator.write, self._open
+        form_of, write, open_pieces = self._translator.form, self._translator.write, self._open
         last_ts = self._last_ts
         untimed = False
         for message in messages:
@@ -154,7 +153,8 @@ class _SplitReader:
             if self._filtered_times and not self._wanted(commit_ts):
                 continue
             key = (message.database, message.table)
-            structure = structure_of(message)
+            form = form_of(message)
+            structure = form.table
             piece = open_pieces.get(key)
             if piece is None or piece.structure is not structure or not piece.low_ts <= commit_ts < piece.high_ts:
                 if key in open_pieces and piece is None:
@@ -162,15 +162,11 @@ class _SplitReader:
                 piece = self._piece(key, message, structure, commit_ts)
                 if piece is None:
                     continue
-            row = write(message, commit_ts)
-            piece.parts.append(row)
+            write(message, form, commit_ts, piece.output)
             piece.rows += 1
             piece.last_ts = commit_ts
-            size = len(row)
-            piece.bytes += size
-            piece.pending += size
-            if piece.pending >= FLUSH_BYTES or piece.bytes >= self._job.file_size:
-                self._overflow(key, piece)
+            if len(piece.output) >= piece.limit and self._pieces.overflow(piece):
+                del open_pieces[key]
         self._last_ts = last_ts
         self._outcome.messages += len(messages)
         if not untimed:
@@ -211,13 +207,6 @@ class _SplitReader:
     def _next(self) -> tuple[int, int]:
         self._sequence += 1
         return self._split.index, self._sequence
-
-    def _overflow(self, key: tuple[str, str], piece: OpenPiece) -> None:
-        if piece.bytes < self._job.file_size:
-            self._pieces.spill(piece)
-        else:
-            self._pieces.finish(piece)
-            del self._open[key]
 
     def _cut(self) -> None:
         """Ends every open piece, in place: ``_take`` goes on with the same dict."""

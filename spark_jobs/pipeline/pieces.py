@@ -13,38 +13,45 @@ from spark_jobs import durable
 from spark_jobs.cdc.events import TableSchema
 from spark_jobs.pipeline.job import Job, Piece
 
-FLUSH_BYTES: Final = 4 << 20
+FLUSH_BYTES: Final = 256 << 10
 
 
 class OpenPiece:
-    """A piece that is being filled. ``low_ts``/``high_ts``: range of commit-ts of its date folder."""
+    """A piece that is being filled. ``low_ts``/``high_ts``: range of commit-ts of its date folder. ``output``: what is
+    not written yet; ``limit``: of how many bytes of it the piece must be written, or is complete."""
 
     __slots__ = (
-        "bytes",
         "date",
         "first_ts",
         "full",
         "high_ts",
         "last_ts",
+        "limit",
         "low_ts",
         "order",
+        "output",
         "partition_id",
-        "parts",
-        "pending",
         "rows",
         "structure",
         "writer",
+        "written",
     )
 
     def __init__(self, structure: TableSchema, full: bool, date: str, order: tuple[int, int], head: bytes) -> None:
         self.structure, self.full, self.date, self.order = structure, full, date, order
         self.partition_id = 0
-        self.parts: list[bytes | memoryview] = [head] if head else []
-        self.pending = self.bytes = len(head)
+        self.output = bytearray(head)
+        self.limit = FLUSH_BYTES
+        self.written = 0
         self.rows = 0
         self.first_ts = self.last_ts = 0
         self.low_ts = self.high_ts = 0
         self.writer: StagedFile | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Of the whole piece so far."""
+        return self.written + len(self.output)
 
 
 class StagedFile:
@@ -58,11 +65,12 @@ class StagedFile:
         except OSError as error:
             raise durable.fault(error, self._path) from error
 
-    def write(self, parts: list[bytes | memoryview]) -> None:
+    def write(self, content: bytearray) -> None:
         try:
-            view = memoryview(b"".join(parts))
-            while view:
-                view = view[self._file.write(view) :]
+            with memoryview(content) as view:
+                done = 0
+                while done < len(view):
+                    done += self._file.write(view[done:])
         except OSError as error:
             raise durable.fault(error, self._path) from error
 
@@ -84,22 +92,33 @@ class Pieces:
         self.done: list[Piece] = []
 
     def begin(self, structure: TableSchema, full: bool, date: str, order: tuple[int, int]) -> OpenPiece:
-        return OpenPiece(structure, full, date, order, self._header(structure))
+        piece = OpenPiece(structure, full, date, order, self._header(structure))
+        piece.limit = min(FLUSH_BYTES, self.file_size)
+        return piece
 
-    def spill(self, piece: OpenPiece) -> None:
-        """Writes what is pending, so that memory stays bounded."""
+    def overflow(self, piece: OpenPiece) -> bool:
+        """Called when the piece has reached its limit: writes what is pending, so that memory stays bounded, or ends
+        the piece; whether it did."""
+        if piece.bytes >= self.file_size:
+            self.finish(piece)
+            return True
+        self._spill(piece)
+        piece.limit = min(FLUSH_BYTES, self.file_size - piece.written)
+        return False
+
+    def _spill(self, piece: OpenPiece) -> None:
         if piece.writer is None:
             piece.writer = StagedFile(self._folder)
-        piece.writer.write(piece.parts)
-        piece.parts = []
-        piece.pending = 0
+        piece.writer.write(piece.output)
+        piece.written += len(piece.output)
+        piece.output = bytearray()
 
     def finish(self, piece: OpenPiece) -> None:
         """Closes a piece; one without rows leaves nothing."""
         if not piece.rows:
             return
-        if piece.parts or piece.writer is None:
-            self.spill(piece)
+        if piece.output or piece.writer is None:
+            self._spill(piece)
         assert piece.writer is not None
         piece.writer.finish()
         self.done.append(

@@ -12,15 +12,16 @@ import msgspec
 
 from spark_jobs.cdc.codecs import canal_json_encoder, csv_encoder, csv_format
 from spark_jobs.cdc.codecs.canal_json_envelope import Envelope
-from spark_jobs.cdc.codecs.canal_json_relay import Relay
+from spark_jobs.cdc.codecs.canal_json_relay import Form, Relay
 from spark_jobs.cdc.events import RowChange, TableSchema
 from spark_jobs.cdc.table_filter import TableFilter
 from spark_jobs.pipeline.enrich import Enricher
 from spark_jobs.pipeline.job import Job
 
 Message: TypeAlias = Envelope
-Write: TypeAlias = Callable[[Message, int], bytes]
-"""(message, commit-ts) → its rows with their terminators"""
+Write: TypeAlias = Callable[[Message, Form, int, bytearray], None]
+"""Appends the rows of (message, its form, commit-ts) to a buffer, each with its terminator; all of them or, with an
+error, nothing."""
 
 
 class Translator:
@@ -28,23 +29,24 @@ class Translator:
 
     def __init__(self, job: Job) -> None:
         way = _way(job)
-        self._relay = Relay(job.encode_options if way == "relayed" else {})
+        self._relay = Relay(job.encode_options if way == "relayed" else {}, job.terminator.encode())
         self._decoder = self._relay.decoder
         self._enrich = Enricher(job.known)
         self.passes = TableFilter(job.filter_rules, job.case_sensitive).matches
         self.open = self._relay.open
+        self.open_each = self._relay.open_each
         self.open_lines = self._relay.open_lines
-        self.structure = self._relay.structure
+        self.form = self._relay.form
         self.write = _WRITERS[way](self, job)
         self.header = _header(job)
 
     def relayed(self, job: Job) -> Write:
         """Rows pass through; what cannot is decoded and encoded."""
-        rewrite, by_values, end = self._relay.rewrite, self.encoded(job), job.terminator.encode()
+        append, by_values = self._relay.append, self.encoded(job)
 
-        def write(message: Message, commit_ts: int) -> bytes:
-            row = rewrite(message, commit_ts)
-            return row + end if row is not None else by_values(message, commit_ts)
+        def write(message: Message, form: Form, commit_ts: int, output: bytearray) -> None:
+            if not append(message, form, commit_ts, output):
+                by_values(message, form, commit_ts, output)
 
         return write
 
@@ -52,8 +54,8 @@ class Translator:
         """Rows are decoded to values and encoded as Canal-JSON."""
         encoder, end = canal_json_encoder.Encoder(job.encode_options), job.terminator.encode()
 
-        def write(message: Message, commit_ts: int) -> bytes:
-            return b"".join([part + end for row in self._rows(message, commit_ts) for part in encoder.encode(row)])
+        def write(message: Message, form: Form, commit_ts: int, output: bytearray) -> None:
+            output += b"".join([part + end for row in self._rows(message, commit_ts) for part in encoder.encode(row)])
 
         return write
 
@@ -61,8 +63,8 @@ class Translator:
         """Rows are decoded to values and encoded as CSV."""
         encoder = csv_encoder.Encoder({**job.encode_options, "terminator": job.terminator})
 
-        def write(message: Message, commit_ts: int) -> bytes:
-            return b"".join([encoder.encode_row(row) for row in self._rows(message, commit_ts)])
+        def write(message: Message, form: Form, commit_ts: int, output: bytearray) -> None:
+            output += b"".join([encoder.encode_row(row) for row in self._rows(message, commit_ts)])
 
         return write
 

@@ -58,7 +58,7 @@ MESSAGES = {
     "no rows": message(data=[]),
 } | {f"line {number}": line for number, line in enumerate(LINES)}
 LONG_WAY = {
-    *("update of some columns", "update of nothing", "float of Canal", "missing column", "pretty", "several rows"),
+    *("update of some columns", "update of nothing", "float of Canal", "missing column", "several rows"),
     *("one row of Canal", "ddl", "watermark", "heartbeat", "no rows", "odd names"),
 }
 
@@ -117,6 +117,31 @@ def test_rows_are_written_as_they_were_read():
     )
 
 
+@pytest.mark.parametrize("space", [b"\n", b"\r", b"\r\n", b" \r \n "], ids=repr)
+def test_a_message_on_several_lines_is_written_on_one(space):
+    raw = message(type="UPDATE", data=[ROW], old=[{"name": "x", "id": "1"}]).replace(
+        b'"name":"', b'"name":' + space + b'"'
+    )
+    relay = Relay(EXTENSION, end=b"\n")
+    [opened] = relay.open_each([raw])
+    assert opened == relay.open(raw)
+    for text in (relay.rewrite(opened) or b"", the_long_way(relay, opened)[0] + b"\n"):
+        assert text.count(b"\n") == 1
+        assert b"\r" not in text
+        assert json.loads(text)["data"] == [ROW]
+
+
+def test_what_cannot_be_opened_is_none_among_those_that_can():
+    relay = Relay({})
+    bad = message(data=[{"id": "1", "name": "X"}]).replace(b"X", b"\r")
+    assert relay.open_each([message(), bad, message(), b"\xff"]) == [
+        relay.open(message()),
+        None,
+        relay.open(message()),
+        None,
+    ]
+
+
 def test_another_commit_ts_may_be_set():
     relay = Relay(EXTENSION)
     body = json.loads(relay.rewrite(relay.open(message(_tidb=..., es=...)), commit_ts=COMMIT_TS) or b"")
@@ -150,10 +175,10 @@ def test_an_envelope_knows_its_kind(name, kind):
 def test_the_structure_is_that_of_the_decoder_and_stays_the_same_object():
     relay = Relay({})
     first, second = relay.open(message()), relay.open(message(mysqlType={"id": "int", "name": "varchar"}))
-    table = relay.structure(first)
-    assert relay.structure(second) is relay.structure(first) is table
+    table = relay.form(first).table
+    assert relay.form(second).table is relay.form(first).table is table
     assert [change.table is table for change in rows(relay.decoder, second)] == [True]
-    assert relay.structure(relay.open(message(table="u"))) is not table
+    assert relay.form(relay.open(message(table="u"))).table is not table
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"], ids=repr)
