@@ -4,8 +4,13 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.servers import kafka as kafka_server
+
+# How fast the machine is says nothing about the code.
+settings.register_profile("weir", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("weir")
 
 
 @pytest.fixture(scope="session")
