@@ -193,7 +193,7 @@ def _write_settings(home: Path, port: int, controller_port: int) -> Path:
 
 def _format(home: Path, settings: Path) -> None:
     cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    options = ("format", "--standalone", "--ignore-formatted", "--cluster-id", cluster, "--config", str(settings))
+    options = ("format", "--standalone", "--ignore-formatted", f"--cluster-id={cluster}", f"--config={settings}")
     done = subprocess.run(
         _java(home, "kafka.tools.StorageTool", *options), capture_output=True, text=True, check=False, timeout=60
     )
