@@ -41,8 +41,9 @@ from spark_jobs.cdc.expression_terms import (
     mapped,
     refuse,
     shown,
+    signed,
     truth,
-    whole,
+    unsigned,
 )
 from spark_jobs.cdc.expression_values import Datum, Kind, bytes_of, exact
 from spark_jobs.cdc.go_regex import GoRegex, RegexError
@@ -361,11 +362,13 @@ def _cast(node: exp.Expr, scope: _Scope) -> Term:
         )
     term = scope.term(node.this)
     source = as_number(term) if kind is Kind.NUMBER else as_text(term)
-    change = _CONVERSIONS.get(kind)
+    change = _CONVERSIONS.get(node.args["to"].this.name)
     return Term(kind, source.get if change is None else mapped(source.get, change), term.literal)
 
 
-_CONVERSIONS: Final[dict[Kind, Callable[[Datum], Datum]]] = {Kind.NUMBER: whole, Kind.BYTES: bytes_of}
+_CONVERSIONS: Final[dict[str, Callable[[Datum], Datum]]] = {"BIGINT": signed, "UBIGINT": unsigned} | dict.fromkeys(
+    ("BINARY", "VARBINARY"), bytes_of
+)
 
 
 _NODES: Final[dict[type, Callable[..., Term]]] = {

@@ -40,6 +40,7 @@ Key: TypeAlias = Callable[[Datum], object]
 Test: TypeAlias = Callable[[Row], bool | None]
 
 _MASK: Final = (1 << 64) - 1
+_MAX_SIGNED: Final = (1 << 63) - 1
 _BINARY: Final = frozenset({Kind.BYTES, Kind.HEX})
 _STRINGS: Final = _BINARY | {Kind.TEXT}
 
@@ -285,6 +286,22 @@ def whole(value: Datum) -> int:
     if isinstance(value, int):
         return value
     return int(Decimal(value).to_integral_value(context=EXACT))  # type: ignore[arg-type]
+
+
+def signed(value: Datum) -> int:
+    """A number as CAST … AS SIGNED gives it: an unsigned integer's 64 bits, the nearest limit for any other too big."""
+    number = whole(value)
+    if isinstance(value, int) and _MAX_SIGNED < number <= _MASK:
+        return number - _MASK - 1
+    return max(-_MAX_SIGNED - 1, min(number, _MAX_SIGNED))
+
+
+def unsigned(value: Datum) -> int:
+    """A number as CAST … AS UNSIGNED gives it: a negative one's 64 bits, but 0 for a negative DECIMAL."""
+    number = whole(value)
+    if number < 0:
+        return 0 if isinstance(value, Decimal) else max(number, -_MAX_SIGNED - 1) & _MASK
+    return min(number, _MASK)
 
 
 # patterns
