@@ -233,8 +233,24 @@ def test_a_ddl_has_data_before_old():
     )
 
 
-def test_a_ddl_of_unknown_type_is_a_query():
-    assert parsed(msgspec.structs.replace(DDL, canal_type=""))["type"] == "QUERY"
+@pytest.mark.parametrize("options", [EXTENSION, CANAL], ids=["ticdc", "canal"])
+@pytest.mark.parametrize("word", ["", "DROP"], ids=["no word", "no word of Canal's"])
+@pytest.mark.parametrize(
+    ("query", "type_"),
+    [
+        ("CREATE TABLE `t` (a INT)", "CREATE"),
+        ("/* x */ drop table t", "ERASE"),
+        ("ALTER TABLE t ADD INDEX (a)", "CINDEX"),
+        ("alter table t rename u", "RENAME"),
+        ("ALTER TABLE t ENGINE = InnoDB", "ALTER"),
+        ("ALTER TABLE t something new", "ALTER"),
+        ("CREATE DATABASE d", "QUERY"),
+        ("grant all on *.* to u", "QUERY"),
+        ("", "QUERY"),
+    ],
+)
+def test_a_ddl_of_unknown_type_gets_the_type_that_its_text_tells(options, word, query, type_):
+    assert parsed(msgspec.structs.replace(DDL, canal_type=word, query=query), options)["type"] == type_
 
 
 def test_a_watermark_is_written_with_the_extension_only():

@@ -329,6 +329,7 @@ STATEMENTS = [
         True,
         "u",
     ),
+    ("no type given, a table", Ddl(schema="s", table="t", query="drop table t"), entries.ERASE, True, "s"),
     ("no type given", Ddl(schema="s", table="", query="create database s"), entries.QUERY, True, "s"),
     ("a type Canal has not", Ddl(schema="s", table="", query="x", canal_type="MULTI"), entries.QUERY, True, "s"),
     ("rows query", Ddl(schema="", table="", query="# x", canal_type="QUERY", is_ddl=False), entries.QUERY, False, ""),

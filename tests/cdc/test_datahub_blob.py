@@ -289,6 +289,8 @@ def test_a_ddl_meta_is_relayed_unopened_and_null_when_there_is_none():
         ("rename table a to b", "RENAME"),
         ("create unique index i on t(a)", "CINDEX"),
         ("drop index i on t", "DINDEX"),
+        ("alter table t add index (b)", "CINDEX"),
+        ("/* a */ alter table t rename to u", "RENAME"),
         ("grant all on *.* to u", "QUERY"),
     ],
 )

@@ -5,7 +5,7 @@ Rules
 1. ``es`` is the event's own source time, or that of its commit-ts; ``ts`` the event's own build time, or ``es``.
 2. TiCDC writes watermarks only with the extension; begin, end, heartbeats and marks never.
 3. Canal writes XA COMMIT and ROLLBACK as statements; begin, end, watermarks and heartbeats never.
-4. A statement whose Canal type is not known is a QUERY.
+4. A statement that comes without a word of Canal's for its kind gets the one that its text tells.
 5. ``delete-only-output-handle-key-columns``: the handle key is the primary key, else the first of the unique indexes
    with the fewest columns that are all NOT NULL; without one the whole row is written, so that nothing is lost.
 6. The half of an update is refused: formats that cut updates must be joined before.
@@ -18,7 +18,7 @@ from msgspec import UNSET, Raw
 
 from spark_jobs.cdc import tso
 from spark_jobs.cdc.bounded_cache import remember
-from spark_jobs.cdc.codecs.canal_json_envelope import PROTOCOL, WATERMARK_TYPE
+from spark_jobs.cdc.codecs.canal_json_envelope import PROTOCOL, ROW_TYPES, STATEMENT_TYPES, WATERMARK_TYPE
 from spark_jobs.cdc.codecs.canal_json_layout import (
     CanalRow,
     CommitTs,
@@ -34,6 +34,7 @@ from spark_jobs.cdc.codecs.canal_json_layout import (
 from spark_jobs.cdc.codecs.canal_json_options import encode_options
 from spark_jobs.cdc.codecs.canal_json_plan import WRONG_VALUE, TablePlans
 from spark_jobs.cdc.codecs.canal_json_text import json_of
+from spark_jobs.cdc.ddl import canal_type_of
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import (
     DELETE,
@@ -119,7 +120,7 @@ class Encoder:
         es = ddl.es_ms or tso.physical_ms(ddl.commit_ts)
         extension = rowless_extension(commit_ts=ddl.commit_ts) if self._extension else b""
         names = (ddl.schema, ddl.table)
-        return ticdc_rowless(ddl.canal_type or "QUERY", ddl.is_ddl, names, es, ddl.ts_ms or es, ddl.query, extension)
+        return ticdc_rowless(_type_of(ddl), ddl.is_ddl, names, es, ddl.ts_ms or es, ddl.query, extension)
 
     def _ticdc_watermark(self, mark: Watermark) -> bytes | None:
         if not self._extension:
@@ -136,7 +137,14 @@ def _tidb(change: RowChange) -> CommitTs | Raw:
 
 
 def _canal_statement(ddl: Ddl) -> bytes:
-    return _canal_rowless(ddl, ddl.canal_type or "QUERY", ddl.is_ddl)
+    return _canal_rowless(ddl, _type_of(ddl), ddl.is_ddl)
+
+
+def _type_of(ddl: Ddl) -> str:
+    return ddl.canal_type if ddl.canal_type in _DDL_TYPES else canal_type_of(ddl.query)
+
+
+_DDL_TYPES: Final = STATEMENT_TYPES | ROW_TYPES  # the latter for DML in statement format
 
 
 def _canal_mark(mark: TransactionMark) -> bytes | None:

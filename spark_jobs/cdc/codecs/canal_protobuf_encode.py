@@ -20,6 +20,7 @@ from google.protobuf.message import Message
 from spark_jobs.cdc.codecs.canal_protobuf_entry import ROWS_COUNT, Props
 from spark_jobs.cdc.codecs.canal_protobuf_rows import TablePlan, plan_of, row_data
 from spark_jobs.cdc.codecs.canal_protobuf_wire import LengthTable, number_field, varint
+from spark_jobs.cdc.ddl import canal_type_of
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, Ddl, Event, Origin, RowChange, RowKind, TransactionMark
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
@@ -200,7 +201,7 @@ def _written(kind: type[Message], what: str, **fields: object) -> bytes:
 
 
 def _ddl(event: Ddl) -> Listed:
-    name = event.canal_type if event.canal_type in _STATEMENT_TYPES else "QUERY"
+    name = event.canal_type if event.canal_type in _STATEMENT_TYPES else canal_type_of(event.query)
     event_type = entries.EventType.Value(name)
     header = _header(event.schema, event.table, event.origin, event_type, event.origin.props)
     change = _written(

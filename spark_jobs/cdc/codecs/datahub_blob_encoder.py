@@ -1,6 +1,5 @@
 """Writes DataHub Blob records; the rules stand in ``datahub_blob.py``."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -14,6 +13,7 @@ from spark_jobs.cdc.codec_options import Options
 from spark_jobs.cdc.codecs import datahub_blob_message as wire
 from spark_jobs.cdc.codecs.datahub_blob_message import CHECKPOINT_TIME, NAME
 from spark_jobs.cdc.datahub_sequence import SEQUENCE_OPTIONS, Numbering
+from spark_jobs.cdc.ddl import canal_type_of
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import (
     ABSENT,
@@ -214,23 +214,8 @@ def _timestamp(event: RowChange | Ddl | TransactionMark) -> wire.Timestamp:
     )
 
 
-_STATEMENTS: Final = (
-    (re.compile(r"\s*(?:create|drop)\s+(?:database|schema)\b", re.I), "QUERY"),
-    (re.compile(r"\s*create\s+(?:(?:unique|fulltext|spatial)\s+)?index\b", re.I), "CINDEX"),
-    (re.compile(r"\s*drop\s+index\b", re.I), "DINDEX"),
-    (re.compile(r"\s*create\s+(?:temporary\s+)?table\b", re.I), "CREATE"),
-    (re.compile(r"\s*drop\s+(?:temporary\s+)?table\b", re.I), "ERASE"),
-    (re.compile(r"\s*alter\s+table\b", re.I), "ALTER"),
-    (re.compile(r"\s*truncate\b", re.I), "TRUNCATE"),
-    (re.compile(r"\s*rename\s+table\b", re.I), "RENAME"),
-)
-"""op of a statement whose source did not name one (canal's meaning: QUERY is any other statement)."""
-
-
 def _ddl_op(event: Ddl) -> str:
-    if event.canal_type in wire.DDL_OPS:
-        return event.canal_type
-    return next((op for pattern, op in _STATEMENTS if pattern.match(event.query)), "QUERY")
+    return event.canal_type if event.canal_type in wire.DDL_OPS else canal_type_of(event.query)
 
 
 def _full_name(table: TableSchema) -> str:

@@ -3,6 +3,7 @@
     parse("ALTER TABLE t ADD c INT", "shop")   →  (Statement(action=ADD_COLUMN, tables=(("shop", "t"),), …),)
     apply(statement, catalog)                  →  the catalog after it
     normalise("alter table t add c int;")      →  ("ALTER TABLE `t` ADD COLUMN `c` INT",)
+    canal_type_of("alter table t add c int;")  →  CanalType.ALTER
 
 Rules
 
@@ -39,6 +40,7 @@ __all__ = [
     "action_name",
     "apply",
     "canal_type",
+    "canal_type_of",
     "normalise",
     "normalised",
     "parse",
@@ -88,6 +90,19 @@ def _statement(change: tree.Change, text: str, schema: str) -> Statement:
         old_tables=old_tables,
         change=change,
     )
+
+
+def canal_type_of(query: str) -> CanalType:
+    """Canal's word for a text: that of its first statement, as Canal itself has it; QUERY where there is none.
+
+    An ALTER TABLE that TiDB has no action for (ENGINE, FORCE …) is ALTER.
+    """
+    first = next(iter(parse(query)), None)
+    if first is None:
+        return CanalType.QUERY
+    if first.action is Action.NONE and isinstance(first.change, tree.AlterTable):
+        return CanalType.ALTER
+    return first.canal_type
 
 
 def normalise(query: str, charset: str = "", collate: str = "", current_schema: str = "") -> tuple[str, ...]:
