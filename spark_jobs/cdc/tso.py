@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 LOGICAL_BITS = 18
 MAX_TSO = (1 << 63) - 1
+MAX_MS = MAX_TSO >> LOGICAL_BITS
+"""The last millisecond that a TSO holds, in the year 3084. A time beyond it is counted in another unit."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -35,6 +35,7 @@ CASES = {
     "deep nesting that nobody reads": (b'{"new":' + b'{"a":' * 1_000_000, None, "nested|truncated"),
     "huge time": (message(es=10**400), None, "range|int"),
     "time beyond 64 bits": (message(es=2**63), None, "int"),
+    "time in microseconds": (message(es=1_700_000_000_000_000), None, r"int.* <= 35184372088831.*\$\.es"),
     "commit-ts as a text": (message(_tidb={"commitTs": "1"}), None, "commitTs"),
     "commit-ts as a float": (message(_tidb={"commitTs": 1.5}), None, "commitTs"),
     "negative commit-ts": (message(_tidb={"commitTs": -1}), None, "commitTs"),

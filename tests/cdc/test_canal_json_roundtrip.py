@@ -12,6 +12,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
+from spark_jobs.cdc import tso
 from spark_jobs.cdc.codecs.canal_json_decoder import Decoder
 from spark_jobs.cdc.codecs.canal_json_encoder import Encoder
 from spark_jobs.cdc.codecs.canal_json_relay import Relay
@@ -111,7 +112,7 @@ def values(full_types, table):
 
 
 FULL_TYPES = {(parse_type(text).name, parse_type(text).unsigned): text for text in VALUES}
-milliseconds = st.integers(1, 2**50)
+milliseconds = st.integers(1, tso.MAX_MS)
 
 
 @st.composite

@@ -58,6 +58,11 @@ CASES = [
         packet(rows_entry(99, row(after=[KEY]))),
         "entry 1 has the unknown eventType 99",
     ),
+    (
+        "a time in microseconds",
+        packet(GOOD, rows_entry(entries.INSERT, row(after=[KEY]), executeTime=1_700_000_000_000_000)),
+        "entry 2 has the executeTime 1700000000000000, which is more milliseconds than a TSO holds",
+    ),
     ("an unknown sourceType", packet(entry(1, b"", header(sourceType=9))), "entry 1 has the unknown sourceType 9"),
     (
         "a broken storeValue of rows",

@@ -7,6 +7,7 @@ name, type text, key and ordinal of its columns; ``before`` of nothing else than
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spark_jobs.cdc import tso
 from spark_jobs.cdc.codecs.canal_protobuf_decode import Decoder
 from spark_jobs.cdc.codecs.canal_protobuf_encode import Encoder
 from spark_jobs.cdc.codecs.canal_protobuf_entry import EntryReader
@@ -85,7 +86,7 @@ ORIGINS = st.builds(
     gtid=NAMES,
     props=PROPS,
 )
-TIMES = st.integers(1, 1 << 62)
+TIMES = st.integers(1, tso.MAX_MS)
 
 
 def _column(name: str, kind: str, is_key: bool, ordinal: int) -> Column:

@@ -6,7 +6,9 @@ Rules of the format, for reading
 2. ``pkNames``, ``sqlType``, ``mysqlType`` and the members of ``data`` and ``old`` are kept as they stand. They are
    checked to be JSON all the same, and the whole message to be UTF-8, so that raw JSON may be written on as it is.
 3. ``_tidb`` (TiCDC with enable-tidb-extension) holds 64-bit TSOs: integers, never floats.
-4. What a message is (``Kind``) follows from ``isDdl``, ``type`` and whether there are rows: Canal also sends statements
+4. ``es`` is milliseconds that a TSO holds: from it a commit-ts is made where there is none, and later ones are greater,
+   so that one time in nanoseconds would spoil all that follows.
+5. What a message is (``Kind``) follows from ``isDdl``, ``type`` and whether there are rows: Canal also sends statements
    that are no DDL (type QUERY), and DML in statement format (type INSERT, ``sql``, no rows).
 """
 
@@ -18,10 +20,12 @@ import msgspec
 from msgspec import Raw
 
 from spark_jobs.cdc.errors import DecodeError
+from spark_jobs.cdc.tso import MAX_MS
 
 PROTOCOL: Final = "canal-json"
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+Milliseconds = Annotated[int, msgspec.Meta(ge=-MAX_MS, le=MAX_MS)]
 Tso = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 NULL: Final = Raw(b"null")
@@ -80,7 +84,7 @@ class Envelope(
     pk_names: Raw = NULL
     is_ddl: bool = False
     type: str
-    es: Int64 = 0
+    es: Milliseconds = 0
     ts: Int64 = 0
     sql: str | None = ""
     sql_type: Raw = NULL

@@ -25,6 +25,7 @@ from spark_jobs.cdc.mysql_values import read_integer
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
 from spark_jobs.cdc.proto import canal_packet_pb2 as packets
 from spark_jobs.cdc.proto import canal_view_pb2 as views
+from spark_jobs.cdc.tso import MAX_MS
 
 _UNIT_OF_FIRST_BYTE: Final = {0x18: PACKET, 0x12: MESSAGES, 0x0A: ENTRY}
 _PLAIN: Final = (packets.COMPRESSION_UNSET, packets.NONE)
@@ -138,7 +139,7 @@ class Decoder:
         offset, es_ms, length = header.logfileOffset, header.executeTime, header.eventLength
         header.logfileOffset = header.executeTime = header.eventLength = 0
         head = self._heads.get(header.SerializeToString())
-        if head is None or head.kind is None or entry.entryType not in _ROW_DATA:
+        if head is None or head.kind is None or entry.entryType not in _ROW_DATA or abs(es_ms) > MAX_MS:
             return False
         kind, base, before = head.kind, head.origin, len(events)
         origin = Origin(base.db_type, "", "", base.server_id, base.log_file, offset, length, base.gtid, base.props)

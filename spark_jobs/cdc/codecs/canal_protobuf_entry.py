@@ -9,8 +9,8 @@ Rules
 3. ROWDATA does not always carry rows. Without rows it is a statement: DDL (isDdl), a QUERY that Canal could not read,
    statement-format DML, or the text of a Rows_query event (isDdl absent); XACOMMIT and XAROLLBACK are marks.
 4. One event for each row. ``rowsCount`` counts the rows of the entry, says nothing about any of them and is left out.
-5. ``executeTime`` is in milliseconds (whole seconds); Canal knows no commit-ts. ``logfileOffset`` is the event's
-   start.
+5. ``executeTime`` is in milliseconds (whole seconds), as many as a TSO holds; Canal knows no commit-ts.
+   ``logfileOffset`` is the event's start.
 6. ``header.gtid`` is the whole executed set; the one of the transaction is in props as ``curtGtid`` (MySQL only).
 7. A statement's ``schema`` is the header's, that of the object it changes; where the session's database
    (ddlSchemaName) is another one, it is ``origin.schema_name``.
@@ -40,6 +40,7 @@ from spark_jobs.cdc.events import (
     Value,
 )
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
+from spark_jobs.cdc.tso import MAX_MS
 
 Props = tuple[tuple[str, str], ...]
 MarkKind = Literal["BEGIN", "END", "XACOMMIT", "XAROLLBACK", "GTID"]
@@ -175,6 +176,8 @@ def origin_of(header: entries.Header, where: str) -> Origin:
 
 
 def _head(header: entries.Header, where: str, batch_id: int) -> Head:
+    if abs(header.executeTime) > MAX_MS:
+        refuse(f"{where} has the executeTime {header.executeTime}, which is more milliseconds than a TSO holds")
     return Head(
         schema=header.schemaName,
         table=header.tableName,
