@@ -32,13 +32,21 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     fault: str = ""
 
 
+def _nobody(_size: int) -> None:
+    pass
+
+
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """How a stream is cut. ``quote`` and ``line_end`` are CSV's; ``last_file``: no other file follows."""
+    """How a stream is cut. ``quote`` and ``line_end`` are CSV's; ``last_file``: no other file follows.
+
+    ``passed_over`` is told how many bytes between the messages of a stream were none.
+    """
 
     max_bytes: int = MAX_MESSAGE_BYTES
     line_end: bytes = b"\n"
     quote: bytes = b""
     last_file: bool = True
+    passed_over: Callable[[int], None] = _nobody
 
 
 class Framing(msgspec.Struct, frozen=True):
@@ -151,18 +159,36 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
 
 def _read_drainer(stream: BinaryIO, cut: Cut) -> Iterator[Frame]:
     reader = drainer_files.FrameReader()
-    fed = 0
+    fed = count = 0
     while chunk := _some(stream):
         reader.feed(chunk)
         fed += len(chunk)
-        yield from _records(reader)
+        for found in _records(reader):
+            count += 1
+            yield found
         if fed - reader.offset > cut.max_bytes + _CHUNK_BYTES:
             yield Frame(reader.offset, b"", f"a frame of more than {cut.max_bytes} bytes")
             return
-    try:
-        reader.finish(last_file=cut.last_file)
-    except DecodeError as error:
-        yield Frame(reader.offset, b"", error.reason)
+    for found in _last_records(reader, cut):
+        count += 1
+        yield found
+    if reader.skipped_bytes and not count:
+        yield Frame(0, b"", f"none of its {reader.skipped_bytes} bytes is a frame (is this the framing?)")
+        return
+    cut.passed_over(reader.skipped_bytes)
+
+
+def _last_records(reader: drainer_files.FrameReader, cut: Cut) -> Iterator[Frame]:
+    goes_on = True
+    while goes_on:
+        begin = reader.offset
+        try:
+            reader.finish(last_file=cut.last_file)
+            return
+        except DecodeError as error:
+            yield Frame(begin, b"", error.reason)
+        goes_on = reader.offset > begin
+        yield from _records(reader)
 
 
 def _records(reader: drainer_files.FrameReader) -> Iterator[Frame]:

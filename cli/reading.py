@@ -76,7 +76,7 @@ class Reading:
         self._console = console
         is_watched = console.stderr.isatty() and not console.stdout.isatty()
         self._progress = Progress(console.stderr if is_watched else None)
-        self.messages = self.skipped = 0
+        self.messages = self.skipped = self._bytes_passed_over = 0
 
     @property
     def has_many_files(self) -> bool:
@@ -100,6 +100,8 @@ class Reading:
     def end(self) -> None:
         """Says what was left out."""
         self._progress.clear()
+        if self._bytes_passed_over:
+            self._console.say(f"passed over {self._bytes_passed_over} bytes that belong to no message")
         if self.skipped:
             self._console.say(f"skipped {self.skipped} bad of {self.messages} messages")
         for op, count in sorted(getattr(self.decoder, "skipped", {}).items()):
@@ -112,10 +114,14 @@ class Reading:
             raise Stopped
         self.skipped += 1
 
+    def _passed_over(self, size: int) -> None:
+        self._bytes_passed_over += size
+
     def _messages(self) -> Iterator[Message]:
         size = 0
         for index, name in enumerate(self._files):
-            cut = msgspec.structs.replace(self._cut, last_file=index == len(self._files) - 1)
+            is_last = index == len(self._files) - 1
+            cut = msgspec.structs.replace(self._cut, last_file=is_last, passed_over=self._passed_over)
             shown = "standard input" if name == STDIN else name
             with nullcontext(self._console.stdin) if name == STDIN else _open(name) as stream:
                 for number, frame in enumerate(self._framing.read(stream, cut), 1):

@@ -15,7 +15,9 @@ Rules
    over is counted. A wrong sum and an impossible length are errors.
 3. A frame that the end of the file cuts off: the end of the data in the last file, which is being written; an error in
    every other one.
-4. Names: ``binlog-<16 digits>-<yyyymmddhhmmss>``; older ones without the time; some with the first commit-ts as a
+4. Where a sum is wrong, or the file ends inside a frame, the length may be what is damaged: if a whole frame stands
+   inside, reading goes on there (``_RESCUES`` times for a file, so that time stays linear), and it is an error always.
+5. Names: ``binlog-<16 digits>-<yyyymmddhhmmss>``; older ones without the time; some with the first commit-ts as a
    fourth part and perhaps an ending such as ``.tar.gz``. Indexes are consecutive from file to file; other names
    (``savepoint``, ``.lock``, ``*.tmp`` …) belong to no data. A file is full at 512 MiB, looked at after a frame.
 
@@ -43,6 +45,7 @@ MAX_PAYLOAD_BYTES: Final = (1 << 31) - 1
 _MAGIC_BYTES: Final = MAGIC.to_bytes(4, "little")
 _HEAD: Final = struct.Struct("<Iq")
 _SUM: Final = struct.Struct("<I")
+_RESCUES: Final = 10
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -70,6 +73,7 @@ class FrameReader:
         self.skipped_bytes = 0
         self._bytes = bytearray()
         self._at = 0
+        self._rescues = _RESCUES
 
     def feed(self, chunk: bytes) -> None:
         """More bytes of the file, following those given before."""
@@ -91,17 +95,45 @@ class FrameReader:
             return None
         payload = bytes(memoryview(self._bytes)[at + _HEAD.size : at + _HEAD.size + length])
         (expected,) = _SUM.unpack_from(self._bytes, at + _HEAD.size + length)
-        self._advance(size)
         if crc32c(payload) != expected:
+            if not self._rescue(at + size):
+                self._advance(size)
             raise DecodeError(PROTOCOL, "the checksum does not match the payload; the file is damaged", offset=begin)
+        self._advance(size)
         return Record(payload, begin, self.offset)
 
     def finish(self, *, last_file: bool) -> None:
-        """No more bytes come. Raises ``DecodeError`` if a frame is cut off and this is not the last file."""
+        """No more bytes come. Raises ``DecodeError`` if a frame is cut off and this is not the last file.
+
+        Also if whole frames stand in what is cut off; ``next_record`` then gives them.
+        """
         self._find_magic()
-        rest = len(self._bytes) - self._at
+        begin, rest = self.offset, len(self._bytes) - self._at
+        if self._rescue(len(self._bytes)):
+            reason = "the file ends inside a frame, but whole frames follow: its length is damaged"
+            raise DecodeError(PROTOCOL, reason, offset=begin)
         if rest and not last_file:
             raise DecodeError(PROTOCOL, f"the file ends inside a frame, after {rest} bytes of it", offset=self.offset)
+
+    def _rescue(self, end: int) -> bool:
+        """Moves on to the first frame before ``end`` that has the right sum, but for the one here; False if none has.
+
+        Looks at no more bytes than there are.
+        """
+        at, left = self._at, len(self._bytes) - self._at if self._rescues else 0
+        while (at := self._bytes.find(_MAGIC_BYTES, at + 1, end)) >= 0 and len(self._bytes) - at >= _HEAD.size:
+            _, length = _HEAD.unpack_from(self._bytes, at)
+            behind = at + _HEAD.size + length
+            if length < 0 or behind + _SUM.size > len(self._bytes):
+                continue
+            left -= length
+            if left < 0:
+                return False
+            if crc32c(memoryview(self._bytes)[at + _HEAD.size : behind]) == _SUM.unpack_from(self._bytes, behind)[0]:
+                self._rescues -= 1
+                self._skip(at - self._at)
+                return True
+        return False
 
     def _find_magic(self) -> None:
         """Moves on to the next magic, or to bytes at the end that may become one."""

@@ -1,5 +1,6 @@
 """Drainer's local files: frames, junk, cut ends, names."""
 
+import contextlib
 import json
 from datetime import datetime
 from pathlib import Path
@@ -131,6 +132,37 @@ def test_a_wrong_checksum_is_an_error_that_can_be_passed():
     with pytest.raises(DecodeError, match="at byte 0: the checksum does not match"):
         reader.next_record()
     assert taken(reader).offset == 26
+
+
+def longer(by: int) -> bytes:
+    """A whole frame, but for its length."""
+    return FRAME[:4] + (len(b"binlogtest") + by).to_bytes(8, "little") + FRAME[12:]
+
+
+def test_a_damaged_length_does_not_hide_the_frames_behind_it():
+    inside, beyond = FrameReader(), FrameReader()
+    inside.feed(longer(40) + FRAME * 3)
+    with pytest.raises(DecodeError, match="at byte 0: the checksum does not match"):
+        inside.next_record()
+    assert [taken(inside).offset for _ in range(3)] == [26, 52, 78]
+    beyond.feed(longer(1000) + FRAME * 3)
+    assert beyond.next_record() is None
+    with pytest.raises(DecodeError, match="at byte 0: the file ends inside a frame, but whole frames follow"):
+        beyond.finish(last_file=True)
+    assert [taken(beyond).offset for _ in range(3)] == [26, 52, 78]
+    beyond.finish(last_file=True)
+
+
+def test_hidden_frames_are_searched_ten_times_in_a_file():
+    reader = FrameReader()
+    reader.feed((longer(40) + FRAME) * 50)
+    found: list[int] = []
+    for _ in range(100):
+        with contextlib.suppress(DecodeError):
+            record = reader.next_record()
+            found += [record.offset] if record else []
+    assert found[:10] == [52 * number + 26 for number in range(10)]
+    assert len(found) < 50
 
 
 @pytest.mark.parametrize("length", [-1, 2**31, 2**63 - 1])

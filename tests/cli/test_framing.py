@@ -100,6 +100,13 @@ FAULTS = {
     "cut off in the length": ("length", b"\0\0\0\1a\0\0", {}, [(0, False), (5, True)]),
     "cut off in the message": ("length", b"\0\0\0\2a", {}, [(0, True)]),
     "a wrong sum": ("drainer", frame(b"ab")[:-1] + b"?" + frame(b"c"), {}, [(0, True), (18, False)]),
+    "a length beyond the end": (
+        "drainer",
+        frame(b"ab").replace(b"\2", b"\x7f", 1) + frame(b"c") + frame(b"d"),
+        {},
+        [(0, True), (18, False), (35, False)],
+    ),
+    "no frame at all": ("drainer", b'{"a": 1}\n', {}, [(0, True)]),
     "cut off, and a file follows": ("drainer", frame(b"ab")[:-1], {"last_file": False}, [(0, True)]),
     "cut off in the last file": ("drainer", frame(b"ab")[:-1], {"last_file": True}, []),
     "a frame that says it is long": (

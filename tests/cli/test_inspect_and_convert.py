@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.cdc import drainer_files
 from tests.cli.running import BLOB_SAMPLES, WEIR, weir, weir_command
 
 SAMPLES = [sample["message"] for sample in json.loads(BLOB_SAMPLES.read_text())]
@@ -157,6 +158,12 @@ def test_what_is_passed_over_is_said():
         0,
         b"",
         "weir: passed over 1 messages of the unknown kind 'MERGE'\n",
+    )
+    junk = drainer_files.frame(bytes.fromhex("0800100a")) + b"junk"
+    assert weir("inspect", "--from", "drainer", stdin=junk) == (
+        0,
+        b"",
+        "weir: passed over 4 bytes that belong to no message\n",
     )
     assert "1 events of the kind Heartbeat" in weir("convert", *FROM_BLOB, "--to", "datahub-tuple", stdin=LINES).err
 
