@@ -8,11 +8,14 @@ import contextlib
 import errno
 import itertools
 import os
+import secrets
 from typing import Final
 
 from spark_jobs.cdc.errors import EnvironmentFault
 
 _counter: Final = itertools.count()
+_PROCESS: Final = secrets.token_hex(4)
+"""Process ids repeat: every container has a process 1."""
 _FULL: Final = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the disk quota is used up"}
 
 
@@ -30,7 +33,7 @@ def fault(error: OSError, path: str) -> StorageFault:
 
 def _temporary(path: str) -> str:
     folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name}.{os.getpid()}-{next(_counter)}.tmp")
+    return os.path.join(folder, f".{name}.{_PROCESS}-{os.getpid()}-{next(_counter)}.tmp")
 
 
 def write(path: str, content: bytes, *, sync: bool = True) -> None:
@@ -114,13 +117,28 @@ def make_folder(path: str) -> bool:
 def sync_folder(path: str) -> None:
     """Makes the names in a folder durable."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync(path, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise fault(error, path) from error
+
+
+def sync(path: str) -> None:
+    """Makes a file and its name durable; nothing to do for one that is not there."""
+    try:
+        _sync(path, os.O_RDONLY)
+        _sync(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise fault(error, path) from error
+
+
+def _sync(path: str, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read(path: str) -> bytes | None:

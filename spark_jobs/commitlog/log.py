@@ -44,6 +44,8 @@ class CommitLog:
         self.folder = folder
         self.view = View(State())
         self.last_commit: Entry | None = None
+        self.moved = False
+        """A claim moved the position, and nothing was committed since: ``metadata`` may still be ahead."""
         self._recent: dict[str, FileRecord] = {}
         self._snapshot_number = 0
 
@@ -70,18 +72,22 @@ class CommitLog:
         self._add(entry)
 
     def _add(self, entry: Entry) -> None:
-        self.view.fold(entry)
         if entry.kind == "commit":
-            self.last_commit = entry
+            self.last_commit, self.moved = entry, False
+        else:
+            self.moved |= entry.fresh or entry.rewind_id != self.view.rewind_id
+        self.view.fold(entry)
         for file in entry.files:
             folder = file.path.rpartition("/")[0]
             self._recent.pop(folder, None)
             self._recent[folder] = file
-        while len(self._recent) > RECENT_FOLDERS:
-            del self._recent[next(iter(self._recent))]
 
     def recent_files(self) -> list[FileRecord]:
         """The last file of each folder that was written to lately."""
+        return list(self._recent.values())[-RECENT_FOLDERS:]
+
+    def files_since_snapshot(self) -> list[FileRecord]:
+        """The last file of each folder that was written to since the last snapshot, and of a few more."""
         return list(self._recent.values())
 
     def is_tail(self) -> bool:
@@ -94,13 +100,16 @@ class CommitLog:
             return False
         return number == 0 or os.path.exists(self._entry_path(number))
 
+    def wants_snapshot(self) -> bool:
+        """Every ``SNAPSHOT_EVERY`` entries."""
+        return self.view.number - self._snapshot_number >= SNAPSHOT_EVERY
+
     def compact(self) -> None:
-        """Every ``SNAPSHOT_EVERY`` entries: a snapshot, after which older entries go. Call when all is published."""
+        """A snapshot, after which older entries go. Call when all is published, durably: nobody looks at it again."""
         number = self.view.number
-        if number - self._snapshot_number < SNAPSHOT_EVERY:
-            return
         durable.create(self._snapshot_path(number), msgspec.json.encode(self.view.state()))
         self._snapshot_number = number
+        self._recent = dict(list(self._recent.items())[-RECENT_FOLDERS:])
         entries, snapshots = self._names()
         for old in snapshots[:-2]:
             os.unlink(self._snapshot_path(old))

@@ -1,11 +1,13 @@
 """Messages that could not be decoded, put aside: ``_dead_letter/`` below the changefeed's checkpoint folder.
 
 One file per commit entry, ``<feed_uid>-<entry number>.jsonl``: position, reason and the bytes in base64. It is written
-before the entry and under the entry's number, so a replayed batch writes the same file again; ``feed_uid`` keeps apart
-those of an earlier changefeed of the same name.
+before the entry, under the number that the entry is to have. If the owner dies between the two, the next owner's claim
+takes that number and removes the file, since the batch is read again. ``feed_uid`` keeps apart those of an earlier
+changefeed of the same name.
 """
 
 import base64
+import contextlib
 import os
 
 import msgspec
@@ -46,6 +48,13 @@ class DeadLetters:
             )
             for letter in letters
         ]
-        path = os.path.join(self._folder, f"{self._feed_uid}-{number:016d}.jsonl")
-        durable.replace(path, msgspec.json.Encoder().encode_lines(lines), sync=True)
+        durable.replace(self._path(number), msgspec.json.Encoder().encode_lines(lines), sync=True)
         durable.sync_folder(self._folder)
+
+    def drop(self, number: int) -> None:
+        """What was put aside for an entry ``number`` that became a claim."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path(number))
+
+    def _path(self, number: int) -> str:
+        return os.path.join(self._folder, f"{self._feed_uid}-{number:016d}.jsonl")

@@ -142,7 +142,9 @@ class Delivery:
         self._finish_last()
         self.log.append(self._claim_entry(start, fresh=fresh, moved=moved))
         self._sweep(held_before)
-        self._publisher.metadata(self.view.checkpoint_ts, may_go_back=moved)
+        self._letters.drop(self.view.number)
+        self._publisher.metadata(self.view.checkpoint_ts, may_go_back=self.log.moved)
+        self._publisher.reassert(self.log.files_since_snapshot(), self.view.checkpoint_ts)
 
     def _load(self) -> None:
         """The old owner may still be alive and clean up while its log is read."""
@@ -247,11 +249,13 @@ class Delivery:
         if not self._says_something(entry):
             self._drop_staging()
             return False
+        self.guard()
         self._letters.write(entry.number, outcome.dead_letters)
-        self._lease()
         failpoints.reached("before-log-entry")
         staging = self._staging_name()
         durable.sync_folder(os.path.join(self.staging, staging))
+        if outcome.held:
+            durable.sync_folder(self.held)
         held_before = self.view.held
         self.log.append(entry)
         failpoints.reached("after-log-entry")
@@ -259,7 +263,9 @@ class Delivery:
         shutil.rmtree(os.path.join(self.staging, staging), ignore_errors=True)
         if entry.held is not None:
             self.drop_held_files([segment.name for segment in held_before if segment not in entry.held])
-        self.log.compact()
+        if self.log.wants_snapshot():
+            self._publisher.make_durable(self.log.files_since_snapshot())
+            self.log.compact()
         failpoints.reached("before-spark-commit")
         return True
 

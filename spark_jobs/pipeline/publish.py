@@ -64,17 +64,24 @@ class Publisher:
         """The index file of every folder that got files names the last of them."""
         failpoints.reached("before-index")
         for folder, name in _last_names(files).items():
-            if self._indexed(folder) < file_number(name):
+            if self._lags(folder, name):
                 self._index(folder, name)
         failpoints.reached("after-index")
 
     def reassert(self, files: Iterable[FileRecord], checkpoint_ts: int) -> None:
-        """Puts right what a late zombie may have put back: an index file or ``metadata`` below what is committed."""
+        """Puts right an index file or ``metadata`` below what is committed: a late zombie may have put it there, or the
+        machine may have lost its power before the file was on the disk."""
         for folder, name in _last_names(files).items():
-            if 0 < self._indexed(folder) < file_number(name):
+            if self._lags(folder, name):
                 self._index(folder, name)
         if 0 < self.published_checkpoint() < checkpoint_ts:
             self.metadata(checkpoint_ts)
+
+    def make_durable(self, files: Iterable[FileRecord]) -> None:
+        """Index files of those folders, and ``metadata``: before the entries that they can be made from are gone."""
+        for folder in _last_names(files):
+            durable.sync(self._index_path(folder))
+        durable.sync(os.path.join(self._root, METADATA))
 
     def metadata(self, checkpoint_ts: int, *, may_go_back: bool = False) -> None:
         """``metadata`` says that everything up to ``checkpoint_ts`` is there; 0 says nothing."""
@@ -115,6 +122,10 @@ class Publisher:
         content = durable.read(self._index_path(folder))
         found = _DATA_FILE.match(content.decode("utf-8", "replace").strip()) if content else None
         return int(found[1]) if found else 0
+
+    def _lags(self, folder: str, name: str) -> bool:
+        """Whether the index file does not say that ``name`` is there; a consumer may have removed both since."""
+        return self._indexed(folder) < file_number(name) and os.path.exists(os.path.join(self._root, folder, name))
 
     def _index(self, folder: str, name: str) -> None:
         self._replace(self._index_path(folder), index_content(name))

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 from typing import Any
 
 import pytest
@@ -193,6 +194,41 @@ def test_a_late_zombies_index_and_metadata_are_put_right(scene):
     feed.delivery.reassert()
     assert scene.keys() == ["1", "2"]
     assert scene.read().checkpoint == ts(2)
+
+
+def test_dead_letters_are_put_aside_once_though_the_owner_dies_before_its_entry(scene, tmp_path, monkeypatch):
+    scene.put("a.json", insert("orders", 1, ts(1)), b"{", insert("orders", 2, ts(2)))
+    arm(monkeypatch, tmp_path, "before-log-entry")
+    with pytest.raises(failpoints.InjectedFault):
+        deliver(scene.folder_feed(dead_letter=True))
+    disarm(monkeypatch, tmp_path)
+    deliver(scene.folder_feed(dead_letter=True))
+    assert scene.keys() == ["1", "2"]
+    assert [len(path.read_bytes().splitlines()) for path in (tmp_path / "dead").iterdir()] == [1]
+
+
+def test_a_crash_right_after_the_claim_of_a_rewind_leaves_no_metadata_ahead_of_it(scene, tmp_path, monkeypatch):
+    scene.put("a.json", *(insert("orders", key, ts(key)) for key in (1, 2, 3)))
+    deliver(scene.folder_feed())
+    arm(monkeypatch, tmp_path, "before-metadata@2")
+    with pytest.raises(failpoints.InjectedFault):
+        scene.folder_feed(rewind_id=1, floor_ts=ts(1))
+    disarm(monkeypatch, tmp_path)
+    assert scene.read().checkpoint == ts(3)
+    rewound = scene.folder_feed(rewind_id=1, floor_ts=ts(1))
+    assert rewound.delivery.view.checkpoint_ts == scene.read().checkpoint == ts(1)
+
+
+def test_a_folder_that_a_consumer_removed_whole_keeps_no_owner_from_starting(scene):
+    scene.put("a.json", insert("orders", 1, ts(1)))
+    deliver(scene.folder_feed())
+    (folder,) = scene.output.glob("shop/orders/*/1970-01-01")
+    shutil.rmtree(folder)
+    scene.put("b.json", insert("orders", 2, ts(86_400_000)))
+    feed = scene.folder_feed()
+    deliver(feed)
+    feed.delivery.reassert()
+    assert [path.name for path in scene.output.glob("shop/orders/*/1970*")] == ["1970-01-02"]
 
 
 def test_a_sink_that_cannot_be_written_says_which_file_and_why(scene):
