@@ -45,7 +45,7 @@ class Capture:
         self._session = session
         self._capture_id = capture_id
         self._lease = Lease()
-        self._feeds: dict[tuple[str, int], HostedFeed] = {}
+        self._feeds: dict[tuple[str, int], HostedFeed] = {}  # the heartbeat's thread takes out: others walk over copies
         self._gone: list[FeedReport] = []
         self._draining = threading.Event()
         self._changed = threading.Event()
@@ -82,7 +82,7 @@ class Capture:
             wanted, self._wanted = self._wanted, None
         if wanted is not None:
             keys = {(item.changefeed_id, item.epoch) for item in wanted}
-            for key, feed in self._feeds.items():
+            for key, feed in list(self._feeds.items()):
                 if key not in keys:
                     feed.ask_to_stop()
             for item in wanted:
@@ -96,7 +96,7 @@ class Capture:
 
     def _is_stopping(self, changefeed_id: str) -> bool:
         """Whether an earlier assignment of it has not ended here: one at a time."""
-        return any(key[0] == changefeed_id and not feed.ended for key, feed in self._feeds.items())
+        return any(key[0] == changefeed_id and not feed.ended for key, feed in list(self._feeds.items()))
 
     def _watch_lease(self) -> None:
         """At the end of the lease everything stops; what does not stop ends with the process."""
@@ -110,11 +110,11 @@ class Capture:
             self._feeds.clear()
 
     def _running(self) -> bool:
-        return any(not feed.ended for feed in self._feeds.values())
+        return any(not feed.ended for feed in list(self._feeds.values()))
 
     def _stop_all(self, grace_seconds: float) -> bool:
         deadline = seconds() + grace_seconds
-        for feed in self._feeds.values():
+        for feed in list(self._feeds.values()):
             feed.ask_to_stop()
         while self._running() and seconds() < deadline:
             self._changed.wait(0.05)
