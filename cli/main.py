@@ -1,11 +1,12 @@
 """The command ``weir``: a table of subcommands.
 
 A subcommand is a module with ``EXAMPLE``, ``add_arguments(parser)`` and ``run(arguments, console) -> int``; only the
-one that is asked for is imported. Exit status: 0; 1 after bad input, 2 for wrong usage, 130 when interrupted, 141 when
-the reader of the output went away.
+one that is asked for is imported. Exit status: 0; 1 after bad input or a fault of the machine, 2 for wrong usage, 130
+when interrupted, 141 when the reader of the output went away.
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ class Command(Protocol):
 
 def main(argv: Sequence[str] | None = None, console: Console | None = None) -> int:
     """Runs a command line and returns its exit status."""
-    console = console or Console(sys.stdin.buffer, sys.stdout.buffer, sys.stderr)
+    console = console or _console()
     words = sys.argv[1:] if argv is None else argv
     arguments = _parser(words[0] if words else None).parse_args(words)
     try:
@@ -45,6 +46,10 @@ def main(argv: Sequence[str] | None = None, console: Console | None = None) -> i
     except BrokenPipeError:
         _forget_output()
         return 141
+    except OSError as error:
+        console.say(f"the input cannot be read or the output not written: {error.strerror or error}")
+        _forget_output()
+        return 1
     except KeyboardInterrupt:
         return 130
     except WeirError as error:
@@ -69,6 +74,14 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
             subparser.set_defaults(run=command.run)
             subparser.epilog = command.EXAMPLE
     return parser
+
+
+def _console() -> Console:
+    """The streams of the process; whoever started it may have closed some of them."""
+    stdin = sys.stdin.buffer if sys.stdin else io.BytesIO()
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    return Console(stdin, sys.stdout.buffer, sys.stderr)
 
 
 def _forget_output() -> None:

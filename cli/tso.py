@@ -64,6 +64,6 @@ def parse(value: str, zone: tzinfo) -> int:
         ts = tso.from_datetime(at if at.tzinfo else at.replace(tzinfo=zone))
     except (ValueError, OverflowError):
         raise ConfigError(f"{value!r} is neither a TSO nor a time such as 2023-08-24T15:42:24.123+08:00") from None
-    if ts < 0:
-        raise ConfigError(f"{value!r} is before 1970, where TSOs begin")
+    if not 0 <= ts <= tso.MAX_TSO:
+        raise ConfigError(f"{value!r} is outside the years 1970 to 3084, which TSOs hold")
     return ts

@@ -222,6 +222,25 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path):
         assert process.wait(timeout=30) == 141
 
 
+def test_a_full_disk_is_said():
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*WEIR, "inspect", *FROM_BLOB], input=LINES, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"weir: ")
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_no_fault(closed, tmp_path):
+    path = tmp_path / "messages.json"
+    path.write_bytes(LINES)
+    shell = f'"$0" inspect --from datahub-blob "$1" {closed}'
+    done = subprocess.run(["sh", "-c", shell, WEIR[0], path], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_events_appear_while_the_input_is_still_open_on_a_terminal():
     ours, theirs = pty.openpty()
     with subprocess.Popen([*WEIR, "inspect", *FROM_BLOB], stdin=subprocess.PIPE, stdout=theirs) as process:

@@ -39,7 +39,9 @@ def test_all_parts_as_json():
     }
 
 
-@pytest.mark.parametrize("value", ["x", str(1 << 63), "9" * 5000, "1969-12-31T23:59:59Z", "2023-02-30", "٣"])
+@pytest.mark.parametrize(
+    "value", ["x", str(1 << 63), "9" * 5000, "1969-12-31T23:59:59Z", "3084-12-13", "2023-02-30", "٣"]
+)
 def test_what_is_neither_is_said_in_one_sentence(value):
     status, out, err = weir("tso", value)
     assert (status, out) == (2, b"")
