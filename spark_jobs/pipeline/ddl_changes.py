@@ -53,6 +53,14 @@ def changes(message: Statement, structures: Structures, tables: TableFilter) -> 
     return Made(made, unparsed)
 
 
+def is_repeat(change: Change, commit_ts: int, version: int, structure: TableSchema | None) -> bool:
+    """Whether the change was made before: a version never decreases. A name that was given away at this very commit-ts
+    (so its ``structure`` is not known) may be given to another table by the same RENAME."""
+    if commit_ts == version and structure is None and not change.dropped:
+        return False
+    return commit_ts <= version
+
+
 def _passes(change: Change, tables: TableFilter) -> bool:
     if not change.table:
         return tables.matches_schema(change.schema)

@@ -269,6 +269,19 @@ class Delivery:
         failpoints.reached("before-spark-commit")
         return True
 
+    def following(self, outcome: Outcome) -> tuple[tuple[KnownStructure, ...], ...]:
+        """The definitions after each statement, where rows behind it are written with them."""
+        if not outcome.statements or self.task.sink.protocol != "csv":
+            return ()
+        following = self._settle(outcome).following
+        last = {(piece.schema, piece.table): piece.order for piece in outcome.pieces}
+        behind = any(
+            last.get((item.schema, item.table), statement.order) > statement.order
+            for statement, items in zip(outcome.statements, following, strict=True)
+            for item in items
+        )
+        return tuple(following) if behind else ()
+
     def clear_staging(self) -> None:
         """Drops what a run of this batch staged, before another run."""
         self._drop_staging()

@@ -3,6 +3,8 @@
 Messages name base types only; CSV writes the names of enum and set elements, which the table's definition has.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from spark_jobs.cdc.events import Column, TableSchema
@@ -12,11 +14,15 @@ from spark_jobs.pipeline.job import KnownStructure
 class Enricher:
     """Looks up the definition that holds at a commit-ts; remembers the result per structure."""
 
-    def __init__(self, known: tuple[KnownStructure, ...]) -> None:
+    def __init__(self, known: Sequence[KnownStructure]) -> None:
         self._known: dict[tuple[str, str], list[KnownStructure]] = {}
-        for item in sorted(known, key=lambda item: item.after_ts):
-            self._known.setdefault((item.schema, item.table), []).append(item)
+        self.learn(sorted(known, key=lambda item: item.after_ts))
         self._done: dict[tuple[int, int], tuple[TableSchema, TableSchema]] = {}
+
+    def learn(self, known: Sequence[KnownStructure]) -> None:
+        """Adds definitions; of those that hold at a commit-ts the one learnt last counts."""
+        for item in known:
+            self._known.setdefault((item.schema, item.table), []).append(item)
 
     def __call__(self, table: TableSchema, commit_ts: int) -> TableSchema:
         definitions = self._known.get((table.schema, table.table))

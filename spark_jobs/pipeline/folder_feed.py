@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from spark_jobs.cdc import tso
 from spark_jobs.commitlog.entries import FolderCursor
 from spark_jobs.pipeline.delivery import Delivery, Progress, Start
@@ -82,9 +84,14 @@ class FolderFeed:
 
     def _read(self, job: Job, ranges: list[SourceRange], last_ts: int) -> Outcome:
         outcome = join(self._run(job, self._splits(ranges, last_ts)))
+        whole = [Split(0, tuple(ranges), last_ts)]
         if outcome.needs_one_split:
             self.delivery.clear_staging()
-            outcome = join(self._run(job, [Split(0, tuple(ranges), last_ts)]))
+            outcome = join(self._run(job, whole))
+        following = self.delivery.following(outcome)
+        if following:
+            self.delivery.clear_staging()
+            outcome = join(self._run(msgspec.structs.replace(job, following=following), whole))
         return outcome
 
     def _plan(self) -> tuple[list[SourceRange], list[str], FolderCursor | None]:

@@ -22,7 +22,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     Rows with commit-ts <= ``start_ts`` or > ``target_ts`` (0: none) are not delivered. ``horizon_ts``: rows and DDL
     above it are held; None: nothing is held. ``drop_repeats``: rows below a watermark of their own partition are
     dropped. Rows with commit-ts <= ``late_ts`` count as late. ``known``: structures and DDL boundaries, where encoding
-    or cutting depends on them.
+    or cutting depends on them. ``following``: the same after each statement of the batch, in order, of a folder that is
+    read as one split.
     """
 
     staging: str
@@ -44,6 +45,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     drop_repeats: bool = False
     horizon_ts: int | None = None
     known: tuple[KnownStructure, ...] = ()
+    following: tuple[tuple[KnownStructure, ...], ...] = ()
 
 
 class SourceRange(msgspec.Struct, frozen=True, gc=False):
@@ -68,7 +70,8 @@ class Piece(msgspec.Struct, frozen=True):
     """A staged file: rows of one table, one structure, one date folder, in order.
 
     ``order`` sorts pieces and statements of a batch: (split, sequence) of a folder, (first commit-ts, sequence) of a
-    queue. ``full``: the rows' images define a structure.
+    queue, where statements come after all rows of their commit-ts, by their offset. ``full``: the rows' images define a
+    structure.
     """
 
     schema: str
@@ -133,7 +136,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     """What one task did; outcomes of a batch are put together by ``join``.
 
     ``messages``: read in all. ``extension``: some said their commit-ts. ``needs_one_split``: rows of a later split have
-    no commit-ts of their own and are written with one, which depends on the splits before.
+    no commit-ts of their own and are written with one, or a statement has none; it depends on the splits before.
     """
 
     pieces: list[Piece] = []

@@ -198,7 +198,7 @@ class QueueReader:
                     table=message.table,
                     query=message.sql or "",
                     commit_ts=commit_ts,
-                    order=(commit_ts, _AFTER_ROWS),
+                    order=(commit_ts, _AFTER_ROWS + offset),
                     canal_type=message.type,
                     position=f"{state.stream}/{state.partition}@{offset}",
                 )

@@ -219,7 +219,10 @@ class _SplitReader:
         """A message that is no row; returns the greatest commit-ts after it."""
         if message.kind is not Kind.STATEMENT:
             return self._last_ts
-        commit_ts = message.commit_ts or max(message.es << 18, self._last_ts + 1)
+        commit_ts = message.commit_ts
+        if not commit_ts:
+            commit_ts = max(message.es << 18, self._last_ts + 1)
+            self._outcome.needs_one_split |= self._split.index > 0
         if not self._job.target_ts or commit_ts <= self._job.target_ts:
             self._cut()
             self._outcome.statements.append(
@@ -232,6 +235,8 @@ class _SplitReader:
                     canal_type=message.type,
                 )
             )
+            if self._job.following:
+                self._translator.learn(self._job.following[len(self._outcome.statements) - 1])
         return max(self._last_ts, commit_ts)
 
 

@@ -6,7 +6,8 @@ Rules (contract §5)
 2. A table without a DDL has the commit-ts of its first delivered row as version, kept from then on.
 3. A full image whose columns or types differ from the current version starts a new version at its commit-ts, with Query
    "" and Type 0. Partial images never define a structure.
-4. A version never decreases: a statement at or below the current version is a repeat and is passed over.
+4. A version never decreases: a statement at or below the current version is a repeat and is passed over, unless it
+   gives a table the name that another one gave away at the same commit-ts (tables that change names by one RENAME).
 5. Numbers go on from the last committed one of each folder; a folder that holds files of somebody else is refused
    unless the changefeed adopts it.
 """
@@ -20,9 +21,9 @@ from spark_jobs.cdc.events import TableSchema
 from spark_jobs.cdc.storage_paths import DataDir, data_name
 from spark_jobs.cdc.table_filter import TableFilter
 from spark_jobs.commitlog.entries import FileRecord, SchemaFileRecord, TableState, View
-from spark_jobs.pipeline.ddl_changes import Change, Structures, changes
+from spark_jobs.pipeline.ddl_changes import Change, Structures, changes, is_repeat
 from spark_jobs.pipeline.enrich import is_part_of, same_structure
-from spark_jobs.pipeline.job import Outcome, Piece, Statement
+from spark_jobs.pipeline.job import KnownStructure, Outcome, Piece, Statement
 
 Key = tuple[str, str]
 NOTHING: Final = 0
@@ -35,13 +36,15 @@ class UnknownOrigin(ConfigError):
 
 
 class Settled:
-    """What a batch adds to the commit log, apart from positions and times."""
+    """What a batch adds to the commit log, apart from positions and times. ``following``: the definitions after each
+    statement, of the tables that it names."""
 
     def __init__(self) -> None:
         self.files: list[FileRecord] = []
         self.schema_files: list[SchemaFileRecord] = []
         self.tables: dict[Key, TableState] = {}
         self.folders: dict[str, int] = {}
+        self.following: list[tuple[KnownStructure, ...]] = []
         self.repeated_statements = 0
         self.unparsed_statements = 0
 
@@ -151,6 +154,11 @@ class Settling:
             self._settled.unparsed_statements += 1
         for change in made.changes:
             self._change(statement, change)
+        self._settled.following.append(tuple(self._definition(change.schema, change.table) for change in made.changes))
+
+    def _definition(self, schema: str, name: str) -> KnownStructure:
+        table = self._table((schema, name))
+        return KnownStructure(schema, name, 0, table.structure if table is not None and table.full else None)
 
     def _structures(self) -> Structures:
         tables = {**self._view.tables, **self._settled.tables}
@@ -159,7 +167,7 @@ class Settling:
     def _change(self, statement: Statement, change: Change) -> None:
         key = (change.schema, change.table)
         table = self._table(key)
-        if table is not None and statement.commit_ts <= table.version:
+        if table is not None and is_repeat(change, statement.commit_ts, table.version, table.structure):
             self._settled.repeated_statements += 1
             return
         if table is None and change.quiet:

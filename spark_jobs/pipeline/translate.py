@@ -16,7 +16,7 @@ from spark_jobs.cdc.codecs.canal_json_relay import Form, Relay
 from spark_jobs.cdc.events import RowChange, TableSchema
 from spark_jobs.cdc.table_filter import TableFilter
 from spark_jobs.pipeline.enrich import Enricher
-from spark_jobs.pipeline.job import Job
+from spark_jobs.pipeline.job import Job, KnownStructure
 
 Message: TypeAlias = Envelope
 Write: TypeAlias = Callable[[Message, Form, int, bytearray], None]
@@ -39,6 +39,10 @@ class Translator:
         self.form = self._relay.form
         self.write = _WRITERS[way](self, job)
         self.header = _header(job)
+
+    def learn(self, known: Sequence[KnownStructure]) -> None:
+        """Structures that hold from here on."""
+        self._enrich.learn(known)
 
     def relayed(self, job: Job) -> Write:
         """Rows pass through; what cannot is decoded and encoded."""

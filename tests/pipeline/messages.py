@@ -49,7 +49,9 @@ def insert(table: str, key: int, commit_ts: int, *, extension: bool = True) -> b
     return row(table, {"id": str(key), "name": f"n{key}"}, commit_ts, extension=extension)
 
 
-def ddl(table: str, query: str, commit_ts: int, *, kind: str = "ALTER", schema: str = "shop") -> bytes:
+def ddl(
+    table: str, query: str, commit_ts: int, *, kind: str = "ALTER", schema: str = "shop", extension: bool = True
+) -> bytes:
     """A statement."""
     message = {
         "id": 0,
@@ -65,8 +67,9 @@ def ddl(table: str, query: str, commit_ts: int, *, kind: str = "ALTER", schema: 
         "mysqlType": None,
         "data": None,
         "old": None,
-        "_tidb": {"commitTs": commit_ts},
     }
+    if extension:
+        message["_tidb"] = {"commitTs": commit_ts}
     return json.dumps(message, separators=(",", ":")).encode()
 
 

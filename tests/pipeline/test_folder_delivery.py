@@ -290,6 +290,45 @@ def test_csv_rows_carry_names_of_enum_elements_that_the_statement_told(tmp_path)
     assert path.read_bytes() == b'"I","shirts","shop",1,"M"\r\n'
 
 
+@pytest.mark.parametrize("workers", [1, 4])
+def test_csv_rows_carry_the_names_that_held_in_their_place_though_a_statement_of_their_batch_changed_them(
+    tmp_path, monkeypatch, workers
+):
+    monkeypatch.setattr("spark_jobs.pipeline.folder_feed.SMALLEST_SPLIT", 200)
+    scene = Scene(tmp_path, sink="protocol=csv&date-separator=none")
+    columns = {"id": COLUMNS["id"], "size": ("enum", 4)}
+    create = "CREATE TABLE `shirts` (`id` BIGINT PRIMARY KEY,`size` ENUM('S','M','L'))"
+    modify = "ALTER TABLE `shirts` MODIFY COLUMN `size` ENUM('XS','S','M','L')"
+    scene.put(
+        "a.json",
+        ddl("shirts", create, ts(500), kind="CREATE"),
+        *(row("shirts", {"id": str(key), "size": "2"}, ts(1000 + key), columns=columns) for key in range(5)),
+        ddl("shirts", modify, ts(1500)),
+        *(row("shirts", {"id": str(key), "size": "2"}, ts(2000 + key), columns=columns) for key in range(5)),
+    )
+    deliver(scene.folder_feed(workers=workers))
+    names = {
+        version: {line.rsplit(b",", 1)[1] for path in folder.glob("CDC*") for line in path.read_bytes().split()}
+        for version in (500, 1500)
+        for folder in scene.output.glob(f"shop/shirts/{ts(version)}")
+    }
+    assert names == {500: {b'"M"'}, 1500: {b'"S"'}}
+    assert leftovers(scene) == []
+
+
+def test_a_statement_without_a_commit_ts_is_no_repeat_wherever_the_batch_is_split(tmp_path, monkeypatch):
+    """Of a source with whole seconds the statement has the same time as the table's first row."""
+    monkeypatch.setattr("spark_jobs.pipeline.folder_feed.SMALLEST_SPLIT", 500)
+    scene = Scene(tmp_path, sink="protocol=canal-json")
+    alter = ddl("orders", "ALTER TABLE `orders` ADD COLUMN `age` INT", ts(1000), extension=False)
+    wide = row("orders", {"id": "99", "name": "n", "age": "1"}, ts(1000), columns=WIDER, extension=False)
+    scene.put("a.json", *(insert("orders", key, ts(1000), extension=False) for key in range(30)), alter, wide)
+    feed = scene.folder_feed(workers=4)
+    deliver(feed)
+    assert [schema.action for schema in scene.read().schemas["shop", "orders"]] == [0, 5]
+    assert feed.delivery.view.totals.repeats_dropped == 0
+
+
 def test_a_folder_with_files_of_somebody_else_is_refused_unless_adopted(tmp_path):
     scene = Scene(tmp_path, sink="protocol=canal-json&date-separator=none")
     foreign = scene.output / f"shop/orders/{ts(1000)}"
