@@ -4,7 +4,7 @@ Small batches are decoded and merged in this process: two Spark stages cost more
 use, they are looked for before anything is decoded, so that every row is either encoded or held, never both.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
 import msgspec
@@ -13,7 +13,7 @@ from spark_jobs.cdc import tso
 from spark_jobs.cdc.codecs.canal_json_envelope import Kind, open_envelope
 from spark_jobs.cdc.errors import DecodeError, EnvironmentFault
 from spark_jobs.commitlog.entries import HeldSegment
-from spark_jobs.pipeline.ddl_changes import changes
+from spark_jobs.pipeline.ddl_changes import changes, is_repeat
 from spark_jobs.pipeline.delivery import Delivery, Progress, Start
 from spark_jobs.pipeline.held import read_held
 from spark_jobs.pipeline.job import Job, KnownStructure, Outcome, PartitionReading, Statement, join
@@ -59,6 +59,7 @@ class Batch(Protocol):
         ...
 
 
+IsEnd = Callable[[Mapping[str, Mapping[int, int]]], bool]
 Messages = Iterable[tuple[str, int, list[int], list[bytes | None]]]
 
 
@@ -127,12 +128,21 @@ class QueueFeed:
     """``advance`` is called with each micro-batch, and with None when time passes without one.
 
     ``at_end``: whether everything that the broker has is read; whoever knows better than the last batch sets it.
+    ``is_end``: asks the broker whether these offsets are its ends, before the clock alone ends the changefeed: the next
+    batch may be as far away as the flush interval.
     """
 
-    def __init__(self, delivery: Delivery, source: KafkaSource, started_seconds: float) -> None:
+    def __init__(
+        self,
+        delivery: Delivery,
+        source: KafkaSource,
+        started_seconds: float,
+        is_end: IsEnd = lambda offsets: True,
+    ) -> None:
         self.delivery = delivery
         self._source = source
         self._started = started_seconds
+        self._is_end = is_end
         self._waiting = True
         self._holding = False
         self._more = False
@@ -177,17 +187,18 @@ class QueueFeed:
         kept = [segment for segment in self.delivery.view.held if segment not in held]
         new = [HeldSegment(file.name, file.rows, file.bytes, file.first_ts, file.last_ts) for file in outcome.held]
         resolved = limit.ts if limit.ts is not None else estimated(readings, at_end=self.at_end)
+        offsets = self._offsets(batch)
         return self.delivery.commit(
             outcome,
             Progress(
                 batch_id=batch_id,
-                offsets=self._offsets(batch),
+                offsets=offsets,
                 partitions=readings,
                 held=kept + new,
                 resolved_ts=resolved,
                 estimated=limit.ts is None,
                 without_watermarks=limit.given_up,
-                finished=self._finished(limit, readings, now_seconds),
+                finished=self._finished(limit, readings, offsets, now_seconds),
             ),
         )
 
@@ -203,7 +214,8 @@ class QueueFeed:
         return bool(target) and self.at_end and not self._holding and self._past(target, now_seconds)
 
     def _uses_watermarks(self) -> bool:
-        return self._source.watermark != "ignore" and not self.delivery.view.without_watermarks
+        policy = self._source.watermark
+        return policy == "require" or (policy == "auto" and not self.delivery.view.without_watermarks)
 
     def _timed_out(self, now_seconds: float) -> bool:
         return now_seconds - self._started >= self._source.watermark_timeout_seconds
@@ -284,12 +296,15 @@ class QueueFeed:
         """The tables' structures after each statement of the batch, if any piece of theirs lies on both sides of it."""
         known: list[KnownStructure] = []
         needed = False
-        structures = {
-            key: table.structure for key, table in self.delivery.view.tables.items() if table.structure is not None
-        }
+        tables = self.delivery.view.tables
+        structures = {key: table.structure for key, table in tables.items() if table.structure is not None}
+        versions = {key: table.version for key, table in tables.items()}
         for statement in outcome.statements:
             for change in changes(statement, structures, self.delivery.filter).changes:
                 key = (change.schema, change.table)
+                if is_repeat(change, statement.commit_ts, versions.get(key, -1), structures.get(key)):
+                    continue
+                versions[key] = statement.commit_ts
                 known.append(KnownStructure(*key, statement.commit_ts, change.structure))
                 if change.structure is None:
                     structures.pop(key, None)
@@ -318,7 +333,13 @@ class QueueFeed:
             offsets.setdefault(topic, {}).update(numbers)
         return offsets
 
-    def _finished(self, limit: Horizon, readings: list[PartitionReading], now_seconds: float) -> bool:
+    def _finished(
+        self,
+        limit: Horizon,
+        readings: list[PartitionReading],
+        offsets: Mapping[str, Mapping[int, int]],
+        now_seconds: float,
+    ) -> bool:
         target = self.delivery.task.target_ts
         if not target:
             return False
@@ -326,7 +347,10 @@ class QueueFeed:
             return limit.ts >= target
         if all(item.last_ts > target for item in readings):
             return True
-        return self.at_end and self._past(target, now_seconds)
+        if not self.at_end or not self._past(target, now_seconds):
+            return False
+        self.at_end = self._is_end(offsets)
+        return self.at_end
 
     def _past(self, target: int, now_seconds: float) -> bool:
         return now_seconds > tso.physical_ms(target) / 1000 + FINISH_AFTER_SECONDS

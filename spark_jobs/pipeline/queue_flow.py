@@ -22,7 +22,7 @@ from spark_jobs.sources.kafka_tail import KafkaTail, Range
 from spark_jobs.wire import Assignment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -63,7 +63,7 @@ class QueueFlow(Flow):
         self._source = source
         self._spark_folder = spark_folder
         self._query: StreamingQuery | None = None
-        self._feed = QueueFeed(delivery, source, time.time())
+        self._feed = QueueFeed(delivery, source, time.time(), self._is_end)
         self._offsets: kafka_admin.Offsets = {}
         self._tail: KafkaTail | None = None
 
@@ -165,6 +165,10 @@ class QueueFlow(Flow):
         batch just below the limit may not."""
         if count <= self._source.max_rows - sum(map(len, ends.values())):
             return True
+        return self._is_end(ends)
+
+    def _is_end(self, ends: "Mapping[str, Mapping[int, int]]") -> bool:
+        """Whether the broker has nothing behind these offsets."""
         last = kafka_admin.ends(self._source)[1]
         return all(
             ends.get(topic, {}).get(n, 0) >= end for topic, numbers in last.items() for n, end in numbers.items()

@@ -27,7 +27,7 @@ def horizon(
     policy: Policy, partitions: Collection[PartitionReading], *, resolved_ts: int, given_up: bool, timed_out: bool
 ) -> Horizon:
     """Up to where rows may be delivered. ``resolved_ts``: as of the last batch; the horizon never falls below it."""
-    if policy == "ignore" or given_up:
+    if policy == "ignore" or (given_up and policy == "auto"):
         return Horizon(None, given_up=given_up)
     extended = {item.stream for item in partitions if item.extension or item.watermark_ts}
     if policy == "auto" and not extended:

@@ -9,7 +9,7 @@ from spark_jobs.pipeline.delivery import Delivery, Task
 from spark_jobs.pipeline.folder_feed import FolderFeed
 from spark_jobs.pipeline.job import Job, Outcome, Split
 from spark_jobs.pipeline.ordered import run_split
-from spark_jobs.pipeline.queue_feed import QueueFeed, SmallBatch
+from spark_jobs.pipeline.queue_feed import IsEnd, QueueFeed, SmallBatch
 from spark_jobs.sinks import parse_sink
 from spark_jobs.sources import parse_source
 from spark_jobs.sources.folder import FolderSource
@@ -71,12 +71,18 @@ class Scene:
         return feed
 
     def queue_feed(
-        self, options: str = "", *, partitions: int = 2, started: float = NOON, **changes: object
+        self,
+        options: str = "",
+        *,
+        partitions: int = 2,
+        started: float = NOON,
+        is_end: IsEnd = lambda offsets: True,
+        **changes: object,
     ) -> QueueFeed:
-        """A claimed feed of a queue with one topic ``t``."""
+        """A claimed feed of a queue with one topic ``t``; ``is_end`` stands for the broker's answer."""
         source = parse_source(f"kafka://127.0.0.1:1/t?protocol=canal-json{options}")
         assert isinstance(source, KafkaSource)
-        feed = QueueFeed(self.owner(**changes), source, started)  # type: ignore[arg-type]
+        feed = QueueFeed(self.owner(**changes), source, started, is_end)  # type: ignore[arg-type]
         feed.delivery.claim(lambda: feed.begin({"t": dict.fromkeys(range(partitions), 0)}))
         return feed
 

@@ -1,10 +1,12 @@
 """A queue to a storage folder, without Spark: hold-back, order, statements, repeats, targets."""
 
+import msgspec
 import pytest
 
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.pipeline.bad_message import BadMessage
-from spark_jobs.pipeline.queue_feed import HoldQuotaExceeded
+from spark_jobs.pipeline.job import join
+from spark_jobs.pipeline.queue_feed import HoldQuotaExceeded, SmallBatch
 from tests.pipeline.messages import WIDER, ddl, insert, row, ts, watermark
 from tests.pipeline.scene import NOON, Queue, Scene
 
@@ -109,6 +111,66 @@ def test_a_statement_that_is_read_late_still_sorts_before_the_rows_that_need_it(
     assert [schema.action for schema in scene.read().schemas["shop", "orders"]] == [0, 5]
 
 
+@pytest.mark.parametrize("messages", [1, 2], ids=["in one message", "in two, as TiCDC cuts them"])
+def test_a_table_swapped_in_by_a_rename_has_its_structure_and_its_statement(scene, queue, messages):
+    """As online schema changes do: the old table goes aside and the new one takes its name, at one commit-ts."""
+    create = "CREATE TABLE `{}` (`id` BIGINT PRIMARY KEY,`name` VARCHAR(20){})"
+    away, back = "`shop`.`orders` TO `shop`.`_orders_old`", "`shop`.`_orders_new` TO `shop`.`orders`"
+    texts = [f"RENAME TABLE {away}, {back}"] if messages == 1 else [f"RENAME TABLE {away}", f"RENAME TABLE {back}"]
+    wide = row("orders", {"id": "2", "name": "n", "age": "1"}, ts(30), columns=WIDER)
+    feed = scene.queue_feed()
+    feed.advance(
+        queue.batch(
+            {
+                0: [
+                    ddl("orders", create.format("orders", ""), ts(1), kind="CREATE"),
+                    ddl("_orders_new", create.format("_orders_new", ",`age` INT"), ts(2), kind="CREATE"),
+                    insert("orders", 1, ts(10)),
+                    *(ddl("orders", text, ts(20), kind="RENAME") for text in texts),
+                    wide,
+                    watermark(ts(50)),
+                ],
+                1: [watermark(ts(50))],
+            }
+        ),
+        NOON,
+    )
+    assert scene.versions() == [ts(1), ts(20)]
+    assert [(schema.version, schema.action) for schema in scene.read().schemas["shop", "orders"]] == [
+        (ts(1), 3),
+        (ts(20), 14),
+    ]
+    assert feed.delivery.view.tables["shop", "orders"].full
+    before = feed.delivery.view.tables
+    sent_again = [ddl("orders", text, ts(20), kind="RENAME") for text in texts]
+    scene.queue_feed("&watermark=ignore").advance(queue.batch({0: sent_again}), NOON)
+    assert feed.delivery.view.tables == before
+    assert scene.versions() == [ts(1), ts(20)]
+
+
+def test_statements_of_one_commit_ts_keep_the_order_of_their_offsets_wherever_they_waited(scene, queue):
+    feed = scene.queue_feed()
+    feed.advance(queue.batch({0: [ddl("", "CREATE DATABASE `a`", ts(20), schema="a", kind="QUERY")]}), NOON)
+    feed.advance(queue.batch({0: [ddl("", "CREATE DATABASE `b`", ts(20), schema="b", kind="QUERY")]}), NOON)
+    first, second = feed.delivery.view.held
+    job = msgspec.structs.replace(feed.delivery.new_job(), horizon_ts=ts(50))
+    outcome = join(SmallBatch([], {}, at_end=True).run(job, [], [second.name, first.name]))
+    assert [statement.schema for statement in outcome.statements] == ["a", "b"]
+
+
+def test_a_statement_sent_again_late_gives_csv_rows_no_names_that_are_over(tmp_path, queue):
+    scene = Scene(tmp_path, sink="protocol=csv&date-separator=none")
+    columns = {"id": ("bigint", -5), "size": ("enum", 4)}
+    create = "CREATE TABLE `shirts` (`id` BIGINT PRIMARY KEY,`size` ENUM('S','M','L'))"
+    first = ddl("shirts", "ALTER TABLE `shirts` MODIFY COLUMN `size` ENUM('S','M')", ts(10))
+    last = ddl("shirts", "ALTER TABLE `shirts` MODIFY COLUMN `size` ENUM('XS','S','M')", ts(20))
+    feed = scene.queue_feed("&watermark=ignore")
+    feed.advance(queue.batch({0: [ddl("shirts", create, ts(1), kind="CREATE"), first, last]}), NOON)
+    feed.advance(queue.batch({0: [first, row("shirts", {"id": "1", "size": "2"}, ts(30), columns=columns)]}), NOON)
+    (path,) = scene.output.glob("shop/shirts/*/CDC*")
+    assert path.read_bytes() == b'"I","shirts","shop",1,"S"\r\n'
+
+
 def test_a_row_below_a_watermark_of_its_own_partition_is_a_repeat(scene, queue):
     feed = scene.queue_feed()
     feed.advance(
@@ -173,6 +235,18 @@ def test_require_waits_for_ever(scene, queue):
     assert feed.delivery.view.totals.held_rows == 1
 
 
+def test_require_holds_again_after_auto_had_given_up(scene, queue):
+    feed = scene.queue_feed()
+    feed.advance(queue.batch({0: [insert("orders", 1, ts(10))], 1: []}), NOON)
+    feed.advance(None, NOON + 61)
+    assert feed.delivery.view.without_watermarks
+    changed = scene.queue_feed("&watermark=require")
+    changed.advance(queue.batch({0: [insert("orders", 2, ts(20))], 1: []}), NOON + 70)
+    assert scene.keys() == ["1"]
+    changed.advance(queue.batch({0: [watermark(ts(30))], 1: [watermark(ts(30))]}), NOON + 80)
+    assert scene.keys() == ["1", "2"]
+
+
 def test_ignore_delivers_whatever_watermarks_say(scene, queue):
     feed = scene.queue_feed("&watermark=ignore")
     feed.advance(queue.batch({0: [insert("orders", 1, ts(10)), watermark(ts(5))], 1: []}), NOON)
@@ -228,6 +302,19 @@ def test_without_watermarks_a_target_needs_a_later_event_in_every_partition(scen
     assert not feed.delivery.view.finished
     feed.advance(queue.batch({1: [later]}, at_end=False), NOON)
     assert feed.delivery.view.finished
+
+
+def test_the_clock_does_not_end_a_queue_while_the_broker_has_more_than_the_last_batch(scene, queue):
+    """The next batch may be a flush interval away."""
+    last = {"t": {0: 2, 1: 0}}
+    feed = scene.queue_feed("&watermark=ignore", target_ts=ts(NOON * 1000), is_end=lambda offsets: offsets == last)
+    feed.advance(queue.batch({0: [insert("orders", 1, ts(10))], 1: []}), NOON)
+    feed.advance(None, NOON + 11)
+    assert not feed.delivery.view.finished
+    assert not feed.wants_time(NOON + 12), "nothing is to be asked again before the next batch"
+    feed.advance(queue.batch({0: [insert("orders", 2, ts(20))]}), NOON + 13)
+    assert feed.delivery.view.finished
+    assert scene.keys() == ["1", "2"]
 
 
 def test_without_watermarks_a_read_out_queue_finishes_ten_seconds_after_the_target(scene, queue):
