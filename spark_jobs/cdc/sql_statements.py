@@ -27,6 +27,7 @@ import msgspec
 from spark_jobs.cdc.bounded_cache import remember
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import ABSENT, DELETE, INSERT, Column, Ddl, Event, Row, RowChange, TableSchema, Value
+from spark_jobs.cdc.key_only import refuse_key_only
 from spark_jobs.cdc.sql_text import SPACE, Parameter, literal, quoted_name
 
 PROTOCOL: Final = "sql"
@@ -84,11 +85,16 @@ class StatementWriter:
         return ()
 
     def _row(self, event: RowChange) -> Sequence[Statement]:
+        if event.only_handle_key or event.claim_check:
+            refuse_key_only(event, PROTOCOL)
         table = self._table(event.table)
         if event.half:
             raise EncodeError(PROTOCOL, f"{table.where(event)} is half of an update; join the halves first")
         if event.kind is INSERT:
-            return [table.insert(self._verb, table.image(event, event.after))]
+            after = table.image(event, event.after)
+            if all(value is ABSENT for value in after):
+                raise EncodeError(PROTOCOL, f"{table.where(event)} carries no column")
+            return [table.insert(self._verb, after)]
         before = table.image(event, event.before)
         if event.kind is DELETE:
             return [table.delete(event, before)]

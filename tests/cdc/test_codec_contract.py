@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.cdc.codecs import CODECS
 from spark_jobs.cdc.errors import ConfigError, DecodeError, EncodeError
-from spark_jobs.cdc.events import Event, RowChange
+from spark_jobs.cdc.events import INSERT, UPDATE, Column, ColumnType, Event, RowChange, TableSchema
 from spark_jobs.cdc.halves import HalfJoiner
 from tests.cdc.carrier_views import Carrier, kept, shown, view
 from tests.cdc.carries import CARRIERS
@@ -73,6 +73,26 @@ def test_the_generators_produce_every_type_at_its_extremes(sample):
 def test_every_codec_with_both_directions_says_what_it_carries():
     both = {name for name, codec in CODECS.items() if codec.decoder and codec.encoder}
     assert both == {carrier.codec for carrier in CARRIERS}
+
+
+KEY_TABLE = TableSchema("s", "t", (Column("id", ColumnType("int"), is_key=True),))
+CARRY_THE_MARK = {"canal-json": {"enable-tidb-extension": "true"}}
+
+
+@pytest.mark.parametrize(
+    "mark", [{"only_handle_key": True}, {"claim_check": "s3://b/x.json"}], ids=lambda mark: next(iter(mark))
+)
+@pytest.mark.parametrize("name", [name for name, codec in CODECS.items() if codec.encoder])
+def test_a_key_that_its_source_sent_for_a_row_never_passes_for_the_row(name, mark):
+    make = CODECS[name].encoder
+    assert make is not None
+    insert = RowChange(kind=INSERT, table=KEY_TABLE, after=(1,), commit_ts=1 << 50, **mark)
+    update = RowChange(kind=UPDATE, table=KEY_TABLE, before=(1,), after=(1,), commit_ts=1 << 50, **mark)
+    for event in (insert, update):
+        with pytest.raises(EncodeError, match="the source sent only the key"):
+            make({}).encode(event)
+    if name in CARRY_THE_MARK:
+        assert make(CARRY_THE_MARK[name]).encode(insert)
 
 
 @by_carrier

@@ -276,8 +276,14 @@ def test_a_value_that_a_row_cannot_carry_is_an_error(kind, value, reason):
 
 @pytest.mark.parametrize(
     "event",
-    [insert(PAIR, 1), insert(PAIR, 1, "a", 2), RowChange(kind=DELETE, table=PAIR, after=(1, "a"))],
-    ids=["short", "long", "no image"],
+    [
+        insert(PAIR, 1),
+        insert(PAIR, 1, "a", 2),
+        RowChange(kind=DELETE, table=PAIR, after=(1, "a")),
+        RowChange(kind=DELETE, table=PAIR, before=(1, "a"), only_handle_key=True),
+        insert(table_of()),
+    ],
+    ids=["short", "long", "no image", "a key alone", "no columns"],
 )
 def test_a_row_that_is_not_the_tables_is_an_error(event):
     with pytest.raises(EncodeError):

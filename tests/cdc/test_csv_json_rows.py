@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from spark_jobs.cdc.codecs.csv_format import csv_format
 from spark_jobs.cdc.codecs.csv_json_rows import JsonRows, suits
 from spark_jobs.cdc.codecs.csv_shapes import TableRows, TemplateRows
+from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import Column, ColumnType, TableSchema
 from tests.cdc.csv_cases import COLUMNS, ROWS, VALUES
 
@@ -66,10 +67,11 @@ def test_other_formats_go_the_slow_way(options):
     assert not suits(TableRows(TABLE, csv_format(options)))
 
 
-def test_a_table_without_columns_goes_the_slow_way():
+def test_a_row_without_columns_goes_the_slow_way_and_is_refused():
     rows = TableRows(TableSchema("s", "t", ()), csv_format({}))
     assert not suits(rows)
-    assert TemplateRows(rows, "I", is_update="false").line(1, ()) == b'"I","t","s"'
+    with pytest.raises(EncodeError, match="carries no column"):
+        TemplateRows(rows, "I", is_update="false").line(1, ())
 
 
 def test_the_rows_hold_every_kind_of_value():

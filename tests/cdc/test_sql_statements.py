@@ -177,9 +177,11 @@ def test_a_ddl_runs_in_its_schema(event, texts):
         change(UPDATE, KEYED, after=(1, "a")),
         change(INSERT, KEYED, after=(1,)),
         change(DELETE, KEYED, before=(ABSENT, ABSENT)),
+        change(INSERT, KEYED, after=(ABSENT, ABSENT)),
+        change(INSERT, TableSchema("s", "t", ()), after=()),
         change(INSERT, TableSchema("s", "t", (Column("f", ColumnType("float")),)), after=(float("nan"),)),
     ],
-    ids=["half", "no old image", "too few values", "nothing to find it by", "not a number"],
+    ids=["half", "no old image", "too few values", "nothing to find it by", "no column", "no columns", "not a number"],
 )
 def test_what_has_no_statement_is_refused(event):
     with pytest.raises(EncodeError):

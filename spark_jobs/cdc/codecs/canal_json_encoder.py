@@ -8,7 +8,8 @@ Rules
 4. A statement that comes without a word of Canal's for its kind gets the one that its text tells.
 5. ``delete-only-output-handle-key-columns``: the handle key is the primary key, else the first of the unique indexes
    with the fewest columns that are all NOT NULL; without one the whole row is written, so that nothing is lost.
-6. The half of an update is refused: formats that cut updates must be joined before.
+6. A row of which the source sent the key alone is refused where the mark that says so has no place: without extension.
+7. The half of an update is refused: formats that cut updates must be joined before.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,6 +48,7 @@ from spark_jobs.cdc.events import (
     TransactionMark,
     Watermark,
 )
+from spark_jobs.cdc.key_only import refuse_key_only
 from spark_jobs.cdc.mysql_types import Dialect
 
 
@@ -77,6 +79,8 @@ class Encoder:
         return []
 
     def _row(self, change: RowChange) -> bytes:
+        if not self._extension and (change.only_handle_key or change.claim_check):
+            refuse_key_only(change, PROTOCOL)
         plans = self._plans.get(id(change.table)) or self._add(change.table)
         kind, row, before = change.kind, change.after, None
         if kind is INSERT:

@@ -9,6 +9,7 @@ Rules
 
    - statements, watermarks, heartbeats and marks, which are rare;
    - several rows in one message, since TiCDC's dialect has one;
+   - rows of which the source sent the key alone, where the output has no place for the mark that says so;
    - rows that lack a column, a partial ``old`` among them, and rows that are wrong;
    - an UPDATE or DELETE of which the options want only some columns;
    - values that Canal's own server writes in another form (float, double, year), when the message may be from one: its
@@ -135,7 +136,7 @@ class Relay:
         if plan is None or data is None or len(data) != 1 or (form.two_texts and envelope.id):
             return False
         values = form.whole_row(data[0])
-        if values is None:
+        if values is None or (not self._extension and envelope.is_partial):
             return False
         if kind == "UPDATE":
             if old is None or len(old) != 1 or form.whole_row(old[0]) is None:

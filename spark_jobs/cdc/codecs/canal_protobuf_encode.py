@@ -23,6 +23,7 @@ from spark_jobs.cdc.codecs.canal_protobuf_wire import LengthTable, number_field,
 from spark_jobs.cdc.ddl import canal_type_of
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, Ddl, Event, Origin, RowChange, RowKind, TransactionMark
+from spark_jobs.cdc.key_only import refuse_key_only
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
 from spark_jobs.cdc.tso import physical_ms
 
@@ -98,6 +99,8 @@ class Encoder:
         return finished
 
     def _row(self, event: RowChange) -> Listed:
+        if event.only_handle_key or event.claim_check:
+            refuse_key_only(event, "canal")
         plan = self._plans.get(id(event.table))
         if plan is None or plan.table is not event.table:
             plan = self._plan(event)

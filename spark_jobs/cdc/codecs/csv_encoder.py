@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from spark_jobs.cdc.codecs.csv_format import CsvFormat, csv_format
+from spark_jobs.cdc.codecs.csv_format import NAME, CsvFormat, csv_format
 from spark_jobs.cdc.codecs.csv_json_rows import JsonRows, suits
 from spark_jobs.cdc.codecs.csv_shapes import TableRows, TemplateRows
 from spark_jobs.cdc.events import DELETE, INSERT, Event, RowChange, TableSchema
+from spark_jobs.cdc.key_only import refuse_key_only
 
 _CACHED_TABLES: Final = 1000
 
@@ -50,6 +51,8 @@ class _TablePlan:
         self._new, self._unpaired, self._old = (kind(rows, operation, is_update="true") for operation in "IUD")
 
     def lines(self, event: RowChange) -> list[bytes]:
+        if event.only_handle_key or event.claim_check:
+            refuse_key_only(event, NAME, deletes=True)
         if event.kind is INSERT:
             return [self._insert.line(event.commit_ts, event.after)]
         if event.kind is DELETE:

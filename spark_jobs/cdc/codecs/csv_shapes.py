@@ -105,6 +105,8 @@ class TableRows:
 
     def choose(self, types: tuple[type, ...]) -> list[Slot | None]:
         """How each column of a shape is written; None for NULL."""
+        if not types:
+            raise EncodeError(NAME, f"a row of {self.title} carries no column")
         if len(types) != len(self.names):
             raise EncodeError(NAME, f"{self.title} has {len(self.names)} columns, its row {len(types)} values")
         return [self._slot(*column) for column in zip(self.names, self._slots, types, strict=True)]

@@ -29,6 +29,7 @@ from spark_jobs.cdc.events import (
     TransactionMark,
     Watermark,
 )
+from spark_jobs.cdc.key_only import refuse_key_only
 from spark_jobs.cdc.streamx import WRITE_OPTIONS, Json, Rules, Write, writer
 
 ENCODE_OPTIONS: Final = (
@@ -71,6 +72,8 @@ class Encoder:
         return ()
 
     def _row(self, event: RowChange) -> list[bytes]:
+        if event.only_handle_key or event.claim_check:
+            refuse_key_only(event, NAME)
         plan = self._plan(event.table, event.origin)
         images = [(op, side, self._image(event, side, plan)) for op, side in _messages_of(event)]
         sequence = str(self.numbering.number(event))

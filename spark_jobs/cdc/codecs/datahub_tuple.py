@@ -40,6 +40,7 @@ from spark_jobs.cdc.datahub_sequence import SEQUENCE_OPTIONS, Numbering
 from spark_jobs.cdc.datahub_tuple_values import READ_AS, WRITE_OPTIONS, Read, Rules, Write, readers, writer
 from spark_jobs.cdc.errors import ConfigError, DecodeError, EncodeError
 from spark_jobs.cdc.events import ABSENT, DELETE, INSERT, UPDATE, Column, Event, Row, RowChange, RowKind, TableSchema
+from spark_jobs.cdc.key_only import refuse_key_only
 
 NAME: Final = "datahub-tuple"
 _CACHED_TABLES = 1000
@@ -142,6 +143,8 @@ class Encoder:
 
     def records(self, event: RowChange) -> list[TupleRecord]:
         """The records of a row change, old row first."""
+        if event.only_handle_key or event.claim_check:
+            refuse_key_only(event, NAME)
         plan = self._plan(event.table)
         sides = [side for side in _RECORDS[event.kind] if _is_written(event, side)]
         rows = [_values(event, side, plan) for side in sides]

@@ -15,6 +15,7 @@ from typing import Final, Generic, TypeVar
 
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import Ddl, Event, RowChange, Watermark
+from spark_jobs.cdc.key_only import refuse_key_only
 from spark_jobs.cdc.tso import MAX_TSO
 
 MAX_MESSAGE_BYTES: Final = 1 << 30
@@ -63,6 +64,8 @@ class TransactionEncoder(Generic[T]):
         return (self._write_transaction(commit_ts, rows),)
 
     def _row(self, event: RowChange) -> Sequence[bytes]:
+        if event.only_handle_key or event.claim_check:
+            refuse_key_only(event, self._protocol)
         row = self._write_row(event)
         size = len(row[1])
         commit_ts = event.commit_ts
