@@ -4,6 +4,7 @@ import contextlib
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -97,6 +98,12 @@ def test_an_enum_of_unknown_elements_is_a_number_when_it_is_bare(element, value)
     table = TableSchema("s", "t", (Column("e", ColumnType("enum")),))
     (event,) = Decoder({}, table).decode(f'"I","t","s",{element}'.encode())
     assert event.after == (value,)
+
+
+def test_names_without_quotes_are_plain_text_that_every_format_takes():
+    (event,) = Decoder({}).decode(b"I,t,s,1")
+    assert [type(name) for name in (event.table.schema, event.table.table, *event.after)] == [str] * 3
+    assert msgspec.json.encode(event.table).startswith(b'{"schema":"s","table":"t"')
 
 
 def test_two_rows_of_one_update_are_joined():

@@ -449,6 +449,16 @@ def test_a_value_that_the_format_cannot_carry_is_refused(type_, value, options):
         written(type_, value, **options)
 
 
+@pytest.mark.parametrize(
+    "event",
+    [Ddl(schema="d\udc98", table="t", query="drop table t"), TransactionMark(kind="BEGIN", table="t\udc98")],
+    ids=["ddl", "mark"],
+)
+def test_a_name_that_is_not_utf8_is_refused(event):
+    with pytest.raises(EncodeError, match="is not UTF-8"):
+        encoder().encode(event)
+
+
 @pytest.mark.parametrize("event", [SAMPLE_EVENTS["delete"], SAMPLE_EVENTS["insert"]], ids=["delete", "insert"])
 def test_a_row_change_without_the_image_of_its_kind_is_refused(event):
     with pytest.raises(EncodeError, match="without its"):

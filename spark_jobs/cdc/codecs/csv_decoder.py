@@ -68,7 +68,7 @@ class Decoder:
     def _structure(self, schema: str, table: str, count: int) -> TableSchema:
         if self._table is None:
             columns = tuple(Column(f"c{number}", ColumnType("text")) for number in range(1, count + 1))
-            return TableSchema(schema, table, columns)
+            return TableSchema(str(schema), str(table), columns)  # a field without quotes is no plain str
         if (self._table.schema, self._table.table) != (schema, table):
             given = f"{self._table.schema}.{self._table.table}"
             raise DecodeError(NAME, f"a row of {schema}.{table}, but the structure given is that of {given}")

@@ -114,7 +114,7 @@ class Encoder:
             ddl=wire.Statement(event.query, event.ddl_meta),
             timestamp=_timestamp(event),
         )
-        return [self._dump(Raw(self._json.encode(wire.Schema(source=source))), payload)]
+        return [self._dump(self._schema(wire.Schema(source=source), event), payload)]
 
     def _heartbeat(self, event: Heartbeat) -> list[bytes]:
         time = wire.Timestamp(
@@ -138,7 +138,7 @@ class Encoder:
         )
         source = _source(event.schema, event.table, event.origin)
         schema = wire.Schema(source=source) if event.schema or event.table or event.origin.db_type else wire.Schema()
-        return [self._dump(Raw(self._json.encode(schema)), payload)]
+        return [self._dump(self._schema(schema, event), payload)]
 
     def _plan(self, table: TableSchema, origin: Origin) -> _Plan:
         key = (id(table), origin.db_type, origin.db_version, origin.schema_name)
@@ -156,11 +156,13 @@ class Encoder:
             source=_source(table.schema, table.table, origin),
             primaryKey=list(_key_in_order(table)),
         )
+        return _Plan(table, self._schema(schema, table), tuple((name, write) for name, _, write in columns))
+
+    def _schema(self, schema: wire.Schema, named: TableSchema | Ddl | TransactionMark) -> Raw:
         try:
-            text = self._json.encode(schema)
+            return Raw(self._json.encode(schema))
         except UnicodeEncodeError:
-            raise EncodeError(NAME, f"a name in {_full_name(table)} is not UTF-8") from None
-        return _Plan(table, Raw(text), tuple((name, write) for name, _, write in columns))
+            raise EncodeError(NAME, f"a name in {named.schema}.{named.table} is not UTF-8") from None
 
     def _dump(self, schema: Raw, payload: wire.PayloadOut) -> bytes:
         try:
