@@ -102,7 +102,7 @@ def test_an_enum_of_unknown_elements_is_a_number_when_it_is_bare(element, value)
 
 def test_names_without_quotes_are_plain_text_that_every_format_takes():
     (event,) = Decoder({}).decode(b"I,t,s,1")
-    assert [type(name) for name in (event.table.schema, event.table.table, *event.after)] == [str] * 3
+    assert [type(name) for name in (event.table.schema, event.table.table, *(event.after or ()))] == [str] * 3
     assert msgspec.json.encode(event.table).startswith(b'{"schema":"s","table":"t"')
 
 
