@@ -24,7 +24,7 @@ from typing import Final
 import msgspec
 
 from spark_jobs.cdc.bounded_cache import remember
-from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.cdc.errors import ConfigError, DataError
 from spark_jobs.cdc.events import ABSENT, RowChange, TableSchema, Value
 from spark_jobs.cdc.go_regex import GoRegex, RegexError
 from spark_jobs.cdc.mysql_types import Dialect
@@ -76,13 +76,17 @@ class PartitionHash:
         self._known: dict[int, _Keys] = {}
 
     def partition(self, change: RowChange, partitions: int) -> int:
-        """The partition of a row."""
+        """The partition of a row; ``DataError`` for a name of an enum whose elements are not known."""
         keys = self._keys(change.table)
         row = change.before if change.after is None else change.after
         if keys.start is None or row is None:
             return 0
         values = [(row[at], text) for at, text in keys.columns]
-        texts = ["" if value is None or value is ABSENT else text(value) for value, text in values]
+        try:
+            texts = ["" if value is None or value is ABSENT else text(value) for value, text in values]
+        except ValueError as error:
+            name = f"{change.table.schema}.{change.table.table}"
+            raise DataError(f"a row of {name} has no partition: {error}") from None
         return partition_of_hashes(keys.start, texts, partitions)
 
     def _keys(self, table: TableSchema) -> _Keys:

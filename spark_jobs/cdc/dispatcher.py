@@ -29,7 +29,7 @@ import msgspec
 
 from spark_jobs.cdc.bounded_cache import remember
 from spark_jobs.cdc.eligibility import handle_key, index_places
-from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.cdc.errors import ConfigError, DataError
 from spark_jobs.cdc.events import ABSENT, BINARY_TYPES, ColumnType, RowChange, TableSchema, Value
 from spark_jobs.cdc.mysql_types import Dialect
 from spark_jobs.cdc.mysql_values import to_text
@@ -111,7 +111,10 @@ class Dispatcher:
         return tuple(sorted({self.default_topic, *(self.topic(schema, table) for schema, table in tables)}))
 
     def partition(self, change: RowChange, partitions: int) -> int:
-        """The partition of a row; ``ConfigError`` if the rule names an index or column that the table has not."""
+        """The partition of a row; ``ConfigError`` if the rule names an index or column that the table has not.
+
+        ``DataError`` for a name of an enum or set whose elements are not known: TiCDC hashes the number.
+        """
         route = self._routes.get(id(change.table)) or self._route(change.table)
         if route.by_ts:
             return change.commit_ts % partitions
@@ -123,7 +126,10 @@ class Dispatcher:
             if value is ABSENT and second is not None:
                 value = second[at]
             if value is not None and value is not ABSENT:
-                result ^= crc32(to_bytes(value), name)
+                try:
+                    result ^= crc32(to_bytes(value), name)
+                except ValueError as error:
+                    raise DataError(f"a row of {_named(change.table)} has no partition: {error}", code=FAILED) from None
             elif value is None and self._null is not None:
                 result ^= crc32(self._null, name)
         return result % partitions

@@ -9,7 +9,7 @@ from spark_jobs.cdc.canal_partition import (
     partition_of_hashes,
     partitions_of_topic,
 )
-from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.cdc.errors import ConfigError, DataError
 from tests.cdc.routing_tables import column, delete, insert, table, update
 
 JAVA_HASHES = [
@@ -66,6 +66,11 @@ def test_the_new_row_decides_and_of_a_delete_the_old_one():
 def test_null_hashes_as_the_empty_text():
     rule = PartitionHash("test.user:Name")
     assert rule.partition(insert(USER, (1, None)), 7) == rule.partition(insert(USER, (1, "")), 7) == 3556498 % 7
+
+
+def test_a_name_of_an_enum_whose_elements_are_not_known_has_no_partition():
+    with pytest.raises(DataError, match="has no partition: the enum value 'red' is a name"):
+        PartitionHash(".*:c").partition(insert(table(column("c", "enum")), ("red",)), 4)
 
 
 def test_a_primary_key_that_is_not_there_leaves_the_schema():

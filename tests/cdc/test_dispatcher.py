@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.cdc.dispatcher import Dispatcher, DispatchRule, ddl_partitions
-from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.cdc.errors import ConfigError, DataError
 from spark_jobs.cdc.events import ABSENT, Index
 from spark_jobs.cdc.topic_expression import TopicExpression
 from tests.cdc.routing_tables import column, delete, insert, table, update
@@ -142,6 +142,12 @@ def test_index_value_hashes_the_key_of_the_row(change, cells):
 def test_values_are_hashed_as_their_text(type_, value, text):
     change = insert(table(column("c", type_), name="s.t"), (value,))
     assert by("columns", columns=("C",)).partition(change, 2**32) == BASE ^ crc32(b"c" + text)
+
+
+def test_a_name_of_an_enum_whose_elements_are_not_known_has_no_partition():
+    dispatcher = Dispatcher([DispatchRule(matcher=("*.*",), partition="columns", columns=("c",))], "d")
+    with pytest.raises(DataError, match=r"a row of test\.t1 has no partition: the enum value 'red' is a name"):
+        dispatcher.partition(insert(table(column("c", "enum")), ("red",)), 4)
 
 
 def test_null_is_left_out_or_hashed_as_a_word():
