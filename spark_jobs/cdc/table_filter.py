@@ -105,7 +105,10 @@ def _parse_text(text: str, ignore_case: bool) -> Rule:
     if text.startswith("@"):
         raise PatternError("rules are not read from files here", 0, "write the rules of that file into the list itself")
     include = not text.startswith("!")
-    schema, at = parse_pattern(text, 0 if include else 1, dotted=True, ignore_case=ignore_case)
+    begin = 0 if include else 1
+    schema, at = parse_pattern(text, begin, dotted=True, ignore_case=ignore_case)
+    if at == begin:
+        raise PatternError("missing schema pattern", at, "write schema.table, *.table for every schema")
     if at >= len(text):
         raise PatternError("missing table pattern", at, "write schema.table, schema.* for all its tables")
     if text[at] != ".":

@@ -96,3 +96,9 @@ def test_names_are_told_apart_by_case_only_on_request():
 
 def test_only_exclusions_select_nothing():
     assert not TableFilter(["!a.b"]).matches("c", "d")
+
+
+@pytest.mark.parametrize("rule", [".orders", "!.orders"])
+def test_a_rule_without_a_schema_is_refused(rule):
+    with pytest.raises(ConfigError, match="missing schema pattern"):
+        TableFilter([rule])
