@@ -4,7 +4,7 @@ Rules
 
 1. Insert: ``REPLACE INTO`` with all columns (or ``INSERT INTO``), so that a repeat leads to the same content.
    Update: ``UPDATE … SET`` all columns. Delete: ``DELETE``. With ``safe`` an update is a delete and a replace, which
-   may be repeated as well; without a key it stays an update.
+   may be repeated as well; without a key, or where neither image has a column, it stays an update.
 2. A row is found by its old values of: the primary key; else the first unique key of which none is NULL (such values
    are unique even where the columns may be NULL); else all columns. Only the last needs ``<=>``, which NULL matches,
    and ``LIMIT 1``: there may be equal rows.
@@ -100,8 +100,9 @@ class StatementWriter:
             return [table.delete(event, before)]
         after = table.image(event, event.after)
         old = tuple(new if value is ABSENT else value for value, new in zip(before, after, strict=True))
-        if self._safe and table.has_key(old):
-            return [table.delete(event, old), table.insert("REPLACE", after)]
+        new = tuple(old if value is ABSENT else value for old, value in zip(before, after, strict=True))
+        if self._safe and table.has_key(old) and table.is_whole(new):
+            return [table.delete(event, old), table.insert("REPLACE", new)]
         return table.update(event, old, after)
 
     def _table(self, schema: TableSchema) -> "_Table":
@@ -152,6 +153,10 @@ class _Table:
     def delete(self, event: RowChange, old: Row) -> Statement:
         parts, parameters = self._where(event, old)
         return Statement((f"DELETE FROM {self._name}{parts[0]}", *parts[1:]), parameters)
+
+    def is_whole(self, row: Row) -> bool:
+        """Whether no column that is written is absent."""
+        return all(row[at] is not ABSENT for at in self._written)
 
     def has_key(self, old: Row) -> bool:
         return self._key(old) is not None

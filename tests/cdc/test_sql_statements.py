@@ -115,6 +115,14 @@ def test_safe_mode_makes_an_update_repeatable():
     ]
 
 
+def test_safe_mode_loses_no_column_that_an_image_lacks():
+    """With a minimal row image the new row has what changed, and the old one perhaps the key alone."""
+    event = change(UPDATE, KEYED, before=(1, "a"), after=(2, ABSENT))
+    assert written(event, safe=True)[1] == ("REPLACE INTO `s`.`t` (`id`, `v`) VALUES (?, ?)", (2, "a"))
+    event = change(UPDATE, KEYED, before=(1, ABSENT), after=(2, ABSENT))
+    assert written(event, safe=True) == written(event) == [("UPDATE `s`.`t` SET `id` = ? WHERE `id` = ?", (2, 1))]
+
+
 def test_safe_mode_does_not_multiply_rows_without_key():
     event = change(UPDATE, KEYLESS, before=(1, "a"), after=(2, "b"))
     assert written(event, safe=True) == written(event)
