@@ -16,7 +16,7 @@ from spark_jobs.pipeline.delivery import Delivery, Progress, Start
 from spark_jobs.pipeline.job import Job, Outcome, PartitionReading, SourceRange, Split, join
 from spark_jobs.pipeline.ordered import SourceFileChanged, opened
 from spark_jobs.sources.folder import FolderSource
-from spark_jobs.sources.folder_listing import FileEntry, listing, load_position
+from spark_jobs.sources.folder_listing import FileEntry, load_position, new_files
 
 RunSplits = Callable[[Job, list[Split]], list[Outcome]]
 SPLITS_PER_WORKER: Final = 2
@@ -127,9 +127,8 @@ class FolderFeed:
 
     def _list(self, cursor: FolderCursor | None) -> None:
         """What has appeared and was not read, apart from the file that is being read."""
-        known = self.delivery.view.files_read | ({cursor.name} if cursor else set())
-        found = [entry for entry in listing(self._source.path, self._source.pattern) if entry.name not in known]
-        self._waiting = deque(sorted(found))
+        found = new_files(self._source.path, self._source.pattern, self.delivery.view.files_read)
+        self._waiting = deque(entry for entry in found if cursor is None or entry.name != cursor.name)
 
     def _next_file(self) -> FolderCursor | None:
         """The next file that was listed; files that appeared since are listed after these are read."""

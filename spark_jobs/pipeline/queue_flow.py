@@ -171,7 +171,9 @@ class QueueFlow(Flow):
         """Whether the broker has nothing behind these offsets."""
         last = kafka_admin.ends(self._source)[1]
         return all(
-            ends.get(topic, {}).get(n, 0) >= end for topic, numbers in last.items() for n, end in numbers.items()
+            max(ends.get(topic, {}).get(n, 0), self._first(topic, n)) >= end
+            for topic, numbers in last.items()
+            for n, end in numbers.items()
         )
 
     def _ends(self, batch_id: int) -> kafka_admin.Offsets:

@@ -8,7 +8,7 @@ import contextlib
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import lru_cache
 
 import msgspec
@@ -40,8 +40,22 @@ def load_position(text: str) -> FolderPosition:
     return msgspec.json.decode(text, type=FolderPosition) if text else FolderPosition()
 
 
-def listing(path: str, pattern: str) -> Iterator[FileEntry]:
-    """Every regular file below ``path`` that matches, unordered. Hidden files and folders are passed over."""
+def new_files(path: str, pattern: str, known: Container[str]) -> list[FileEntry]:
+    """The files that are there and not in ``known``, in name order.
+
+    A listing is no picture of one moment: of two files that appear meanwhile it may show the second and not the first,
+    which is in a part that was listed before. So it is done again, and what stands before the last one is added.
+    """
+    found = {entry.name: entry for entry in listing(path, pattern, known)}
+    if found:
+        last = max(found)
+        found |= {entry.name: entry for entry in listing(path, pattern, known) if entry.name < last}
+    return sorted(found.values())
+
+
+def listing(path: str, pattern: str, known: Container[str] = ()) -> Iterator[FileEntry]:
+    """Every regular file below ``path`` that matches and is not in ``known``, unordered. Hidden files and folders are
+    passed over."""
     match = _matcher(pattern)
     stack = [""]
     while stack:
@@ -52,7 +66,7 @@ def listing(path: str, pattern: str) -> Iterator[FileEntry]:
             name = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
                 stack.append(name)
-            elif match(name) and entry.is_file():
+            elif name not in known and match(name) and entry.is_file():
                 with contextlib.suppress(FileNotFoundError):  # removed a moment ago
                     yield FileEntry(_text(name, path), entry.stat().st_size)
 

@@ -1,5 +1,6 @@
 """A source folder to a storage folder, without Spark."""
 
+import contextlib
 import os
 
 import msgspec
@@ -44,6 +45,28 @@ def test_a_file_that_appears_later_is_read_though_its_name_and_age_are_older(sce
     os.utime(scene.put("a.json", insert("orders", 2, ts(2000))), (0, 0))
     deliver(feed)
     assert scene.keys() == ["1", "2"]
+
+
+def test_of_two_files_that_appear_while_the_folder_is_listed_the_second_is_not_taken_first(scene, monkeypatch):
+    """A large folder is listed in parts; between two of them ``a`` appears in the first, then ``b`` in the second."""
+    feed = scene.folder_feed()
+    scandir = os.scandir
+
+    def in_parts(path):
+        with scandir(path) as first_part:
+            entries = list(first_part)
+        if not scene.source.joinpath("a.json").exists():
+            scene.put("a.json", insert("orders", 1, ts(1000)))
+            scene.put("b.json", insert("orders", 2, ts(2000)))
+            with scandir(path) as second_part:
+                entries += [entry for entry in second_part if entry.name == "b.json"]
+        return contextlib.nullcontext(entries)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", in_parts)
+        deliver(feed)
+        deliver(feed)
+    assert scene.keys_unordered() == ["1", "2"]
 
 
 def test_a_new_owner_goes_on_where_the_log_says(scene):
