@@ -47,6 +47,7 @@ class CommitLog:
         self.moved = False
         """A claim moved the position, and nothing was committed since: ``metadata`` may still be ahead."""
         self._recent: dict[str, FileRecord] = {}
+        self._since: dict[str, FileRecord] = {}
         self._snapshot_number = 0
 
     def load(self) -> bool:
@@ -80,15 +81,17 @@ class CommitLog:
         for file in entry.files:
             folder = file.path.rpartition("/")[0]
             self._recent.pop(folder, None)
-            self._recent[folder] = file
+            self._recent[folder] = self._since[folder] = file
+        while len(self._recent) > RECENT_FOLDERS:
+            del self._recent[next(iter(self._recent))]
 
     def recent_files(self) -> list[FileRecord]:
         """The last file of each folder that was written to lately."""
-        return list(self._recent.values())[-RECENT_FOLDERS:]
+        return list(self._recent.values())
 
     def files_since_snapshot(self) -> list[FileRecord]:
-        """The last file of each folder that was written to since the last snapshot, and of a few more."""
-        return list(self._recent.values())
+        """The last file of each folder that was written to since the last snapshot."""
+        return list(self._since.values())
 
     def is_tail(self) -> bool:
         """Whether nobody has written after this owner's last entry; asked before what readers see is changed.
@@ -109,7 +112,7 @@ class CommitLog:
         number = self.view.number
         durable.create(self._snapshot_path(number), msgspec.json.encode(self.view.state()))
         self._snapshot_number = number
-        self._recent = dict(list(self._recent.items())[-RECENT_FOLDERS:])
+        self._since = {}
         entries, snapshots = self._names()
         for old in snapshots[:-2]:
             os.unlink(self._snapshot_path(old))
