@@ -330,7 +330,7 @@ class _Merger:
 
     def outcome(self) -> Outcome:
         self._close()
-        return Outcome(pieces=self._pieces.done)
+        return Outcome(pieces=self._pieces.settled())
 
     def _close(self) -> None:
         if self._open is not None:

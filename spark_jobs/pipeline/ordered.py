@@ -107,7 +107,7 @@ class _SplitReader:
 
     def outcome(self) -> Outcome:
         self._cut()
-        self._outcome.pieces = self._pieces.done
+        self._outcome.pieces = self._pieces.settled()
         self._outcome.last_ts = self._last_ts
         return self._outcome
 

@@ -7,6 +7,7 @@ in order. It gets its final name after the commit log names it, so no reader eve
 import os
 import secrets
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from spark_jobs import durable
@@ -14,6 +15,10 @@ from spark_jobs.cdc.events import TableSchema
 from spark_jobs.pipeline.job import Job, Piece
 
 FLUSH_BYTES: Final = 256 << 10
+SYNC_BYTES: Final = 1 << 20
+_DISK: Final = ThreadPoolExecutor(4, thread_name_prefix="disk")
+"""Waits for the disk in place of the task, which decodes meanwhile. Has no thread before its first use, which is after
+Spark has forked its workers."""
 
 
 class OpenPiece:
@@ -55,13 +60,15 @@ class OpenPiece:
 
 
 class StagedFile:
-    """A file of the staging folder, written in parts and made durable at the end."""
+    """A file of the staging folder, written in parts. They go to the disk meanwhile; after ``settle`` all are there."""
 
     def __init__(self, folder: str) -> None:
         self.name = secrets.token_hex(12)
         self._path = os.path.join(folder, self.name)
+        self._unsynced = 0
+        self._sync: Future[None] | None = None
         try:
-            self._file = open(self._path, "xb", buffering=0)  # noqa: SIM115 - closed by finish
+            self._file = open(self._path, "xb", buffering=0)  # noqa: SIM115 - closed by _finish
         except OSError as error:
             raise durable.fault(error, self._path) from error
 
@@ -73,13 +80,32 @@ class StagedFile:
                     done += self._file.write(view[done:])
         except OSError as error:
             raise durable.fault(error, self._path) from error
+        self._unsynced += len(content)
+        if self._unsynced >= SYNC_BYTES and (self._sync is None or self._sync.done()):
+            self.settle()
+            self._sync = _DISK.submit(self._go_on)
+            self._unsynced = 0
 
     def finish(self) -> None:
+        """Nothing more is written."""
+        self._sync = _DISK.submit(self._finish, self._sync)
+
+    def settle(self) -> None:
+        """Waits for what was begun; raises ``StorageFault``."""
         try:
-            os.fsync(self._file.fileno())
-            self._file.close()
+            if self._sync is not None:
+                self._sync.result()
         except OSError as error:
             raise durable.fault(error, self._path) from error
+
+    def _go_on(self) -> None:
+        os.fdatasync(self._file.fileno())
+
+    def _finish(self, earlier: Future[None] | None) -> None:
+        with self._file:
+            if earlier is not None:
+                earlier.result()
+            os.fsync(self._file.fileno())
 
 
 class Pieces:
@@ -89,7 +115,7 @@ class Pieces:
         self._folder = job.staging
         self._header = header
         self.file_size = job.file_size
-        self.done: list[Piece] = []
+        self._finished: list[tuple[Piece, StagedFile]] = []
 
     def begin(self, structure: TableSchema, full: bool, date: str, order: tuple[int, int]) -> OpenPiece:
         piece = OpenPiece(structure, full, date, order, self._header(structure))
@@ -121,19 +147,24 @@ class Pieces:
             self._spill(piece)
         assert piece.writer is not None
         piece.writer.finish()
-        self.done.append(
-            Piece(
-                schema=piece.structure.schema,
-                table=piece.structure.table,
-                structure=piece.structure,
-                full=piece.full,
-                date=piece.date,
-                partition_id=piece.partition_id,
-                order=piece.order,
-                staged=piece.writer.name,
-                rows=piece.rows,
-                bytes=piece.bytes,
-                first_ts=piece.first_ts,
-                last_ts=piece.last_ts,
-            )
+        done = Piece(
+            schema=piece.structure.schema,
+            table=piece.structure.table,
+            structure=piece.structure,
+            full=piece.full,
+            date=piece.date,
+            partition_id=piece.partition_id,
+            order=piece.order,
+            staged=piece.writer.name,
+            rows=piece.rows,
+            bytes=piece.bytes,
+            first_ts=piece.first_ts,
+            last_ts=piece.last_ts,
         )
+        self._finished.append((done, piece.writer))
+
+    def settled(self) -> list[Piece]:
+        """All finished pieces, now durable; raises ``StorageFault``."""
+        for _, writer in self._finished:
+            writer.settle()
+        return [piece for piece, _ in self._finished]
