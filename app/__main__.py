@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from app import VERSION, checks, demo, logs
 from app.api import make_api
 from app.context import Context
-from app.database import Database
+from app.database import Database, reason_of
 from app.owner.launcher import captures_of, stop_all
 from app.owner.loop import Owner
 from app.owner.processes import Child
@@ -75,7 +75,7 @@ def _open(settings: Settings) -> Context:
         with database.write() as connection:
             seal.prove(connection)
     except DBAPIError as error:
-        reason = str(error.orig).splitlines()[0] if error.orig else type(error).__name__
+        reason = reason_of(error)
         raise SettingsError(f"WEIR_DATABASE_URL: the database cannot be used ({reason}); check that it runs") from None
     return Context(settings=settings, database=database, seal=seal, node_id=str(uuid.uuid4()))
 

@@ -7,13 +7,13 @@
 """
 
 from typing import Final
-from urllib.parse import urlsplit
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from starlette.exceptions import HTTPException
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -22,6 +22,7 @@ from app import VERSION
 from app.captures import endpoints as captures
 from app.changefeeds import endpoints as changefeeds
 from app.context import Context
+from app.database import reason_of
 from app.docs import pages
 from app.errors import InvalidParam, NotReady, Unauthorized, status_of
 from app.masking import masked_text
@@ -60,6 +61,7 @@ def make_api(context: Context) -> FastAPI:
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _http_error)
     api.add_exception_handler(DBAPIError, _database_error)
+    api.add_exception_handler(NoConnectionFree, _database_error)
     api.add_exception_handler(Exception, _bug)
     api.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
     api.add_middleware(JsonBodies)
@@ -90,7 +92,7 @@ _JSON: Final = (b"content-type", b"application/json")
 
 def _refusal(headers: dict[bytes, bytes]) -> WeirError | None:
     origin, host = headers.get(b"origin", b"").decode("latin-1"), headers.get(b"host", b"").decode("latin-1")
-    if origin and urlsplit(origin).netloc != host:
+    if origin and origin.partition("://")[2] != host:
         return Unauthorized(f"a web page of {origin[:200]} may not send orders here")
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or int(length) > MAX_BODY_BYTES:
@@ -111,9 +113,14 @@ async def _weir_error(request: Request, error: Exception) -> Response:
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    if first["type"] == "json_invalid":
+        reason = f"{first['ctx']['error']}, at character {first['loc'][1]}"
+        return _error_reply(InvalidParam(f"the body is not JSON: {reason}"))
+    if first["loc"] == ("body",):
+        return _error_reply(InvalidParam("the body must be a JSON object"))
+    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
     message = str(first["msg"]).removeprefix("Value error, ")
-    return _error_reply(InvalidParam(f"{where}: {message}" if where else f"the request is not valid: {message}"))
+    return _error_reply(InvalidParam(f"{where}: {message}"))
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -122,11 +129,11 @@ async def _http_error(request: Request, error: Exception) -> Response:
         return PlainTextResponse("404 page not found", status_code=404)
     if error.status_code == 413:
         return _error_reply(InvalidParam(f"the body is larger than {MAX_BODY_BYTES} bytes"))
-    return _error_reply(InvalidParam(str(error.detail)))
+    return _error_reply(InvalidParam("the body cannot be read: not UTF-8, nested too deeply, or a number is too long"))
 
 
 async def _database_error(request: Request, error: Exception) -> Response:
-    log.warning("database_error", path=request.url.path, error=type(error).__name__)
+    log.warning("database_error", path=request.url.path, error=type(error).__name__, reason=reason_of(error))
     return _error_reply(NotReady("the database does not answer, or is busy; try again"))
 
 

@@ -16,10 +16,16 @@ import alembic.command
 import alembic.config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, select
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+
+from app.tables import facts
 
 _BUSY_SECONDS: Final = 15
+_CONNECT_SECONDS: Final = 10
+DEFINITIONS: Final = "definitions"
+"""The fact that whoever writes definitions locks; the first migration puts it there."""
 _MIGRATIONS: Final = Path(__file__).resolve().parent.parent / "migrations"
 
 
@@ -34,6 +40,13 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """A transaction that changes something; committed at the end, rolled back by an exception."""
         with self.engine.connect().execution_options(immediate=True) as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write_definitions(self) -> Iterator[Connection]:
+        """A ``write`` that waits for every other of its kind: for rules over many rows, such as "only one default"."""
+        with self.write() as connection:
+            connection.execute(select(facts.c.name).where(facts.c.name == DEFINITIONS).with_for_update())
             yield connection
 
     @contextmanager
@@ -66,9 +79,22 @@ class Database:
         return config
 
 
+def reason_of(error: Exception) -> str:
+    """The first line of what the driver says, without the statement and its values."""
+    said = str(error.orig if isinstance(error, DBAPIError) and error.orig else error).splitlines()
+    return said[0] if said else type(error).__name__
+
+
 def _server_engine(url: str) -> Engine:
     # READ COMMITTED everywhere: MySQL's default would show a locked row as it was before the lock was had.
-    return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=20, isolation_level="READ COMMITTED")
+    return create_engine(
+        url,
+        connect_args={"connect_timeout": _CONNECT_SECONDS},
+        pool_pre_ping=True,
+        pool_size=10,
+        max_overflow=20,
+        isolation_level="READ COMMITTED",
+    )
 
 
 def _sqlite_engine(url: str) -> Engine:

@@ -140,7 +140,7 @@ def _released(feed: Changefeed, event: Released, now_ms: int, chance: float) -> 
 
 def _unheard(feed: Changefeed, event: Unheard, now_ms: int, chance: float) -> Changefeed:
     """A capture names all that it hosts: what it was told to stop two beats ago and does not name, it never started."""
-    told_long_ago = feed.releasing_ms and now_ms - feed.releasing_ms >= UNHEARD_AFTER_MS
+    told_long_ago = feed.releasing_ms and abs(now_ms - feed.releasing_ms) >= UNHEARD_AFTER_MS
     return _released(feed, Released(), now_ms, chance) if told_long_ago else feed
 
 

@@ -9,7 +9,8 @@ from spark_jobs.uris import MASK, is_secret, masked
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
-_URI: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'\"<>]+")
+# A scheme has a length here, or a long word without one would be searched from each of its letters to its end.
+_URI: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{0,31}://[^\s'\"<>]+")
 _KEPT_OPEN: Final = frozenset({"token_from_file", "token-from-file"})
 
 

@@ -5,6 +5,7 @@ A setting that this version cannot honour is refused with a sentence, never igno
 
 import ipaddress
 import os
+import re
 import secrets
 from functools import cached_property
 from pathlib import Path
@@ -148,7 +149,7 @@ def read_settings() -> Settings:
 
 def _split_address(value: str) -> tuple[str, int]:
     host, _, port = value.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
+    if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
         raise ValueError(f"{value!r} is not host:port such as 127.0.0.1:8300")
     return host.removeprefix("[").removesuffix("]"), int(port)
 

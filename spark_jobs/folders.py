@@ -18,6 +18,8 @@ def local_path(uri: Uri, *, what: str, code: str) -> str:
         raise ConfigError(f"{what}: file:// takes no user or password", code=code)
     if not uri.path.startswith("/") or uri.path.strip("/") == "":
         raise ConfigError(f"{what}: file:// needs an absolute folder such as file:///var/lib/feed", code=code)
+    if "\0" in uri.path:
+        raise ConfigError(f"{what}: the path {uri.path!r} contains a NUL character", code=code)
     if ".." in uri.path.split("/"):
         raise ConfigError(f"{what}: the path {uri.path!r} contains '..'; give the folder itself", code=code)
     return os.path.normpath(uri.path)
@@ -50,7 +52,7 @@ def check_writable(path: str, *, what: str, code: str) -> None:
     """Proves that files can be written, linked and removed in the folder; where it is not there yet, in the nearest
     folder above it. Leaves nothing behind."""
     existing = path
-    while not os.path.lexists(existing):
+    while not _is_there(existing, path, what, code):
         existing = os.path.dirname(existing)
     probe = os.path.join(existing, f".weir-probe-{secrets.token_hex(6)}")
     try:
@@ -63,3 +65,13 @@ def check_writable(path: str, *, what: str, code: str) -> None:
         for leftover in (probe, probe + "-link"):
             with contextlib.suppress(OSError):
                 os.unlink(leftover)
+
+
+def _is_there(existing: str, path: str, what: str, code: str) -> bool:
+    try:
+        os.lstat(existing)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise ConfigError(f"{what}: the folder {path} cannot be written: {error.strerror}", code=code) from None
+    return True

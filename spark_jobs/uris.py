@@ -73,20 +73,23 @@ def split(text: str, *, what: str, code: str) -> Uri:
         raise ConfigError(f"{what} contains '#'; write it as %23", code=code)
     userinfo, _, hosts = parts.netloc.rpartition("@")
     user, _, password = userinfo.partition(":")
-    return Uri(
-        text=text,
-        scheme=parts.scheme.lower(),
-        user=unquote(user),
-        password=unquote(password),
-        hosts=hosts,
-        path=unquote(parts.path),
-        query=_query(parts.query, what, code),
-    )
+    try:
+        return Uri(
+            text=text,
+            scheme=parts.scheme.lower(),
+            user=unquote(user, errors="strict"),
+            password=unquote(password, errors="strict"),
+            hosts=hosts,
+            path=unquote(parts.path, errors="strict"),
+            query=_query(parts.query, what, code),
+        )
+    except UnicodeDecodeError:
+        raise ConfigError(f"{what}: what is percent-encoded in it is not UTF-8", code=code) from None
 
 
 def _query(text: str, what: str, code: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, value in parse_qsl(text, keep_blank_values=True):
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="strict"):
         if name in found:
             raise ConfigError(f"{what} gives the parameter {name!r} twice", code=code)
         found[name] = value

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypeVar
 import anyio
 import anyio.to_thread
 import msgspec
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 
 from app import times
 from app.captures.beat import Beats
@@ -56,7 +56,9 @@ def list_processors(context: InContext) -> ProcessorList:
 
 
 @public.get("/processors/{changefeed_id}/{capture_id}", responses=examples.reply(examples.PROCESSOR))
-def get_processor(context: InContext, name: Named, capture_id: str) -> Processor:
+def get_processor(
+    context: InContext, name: Named, capture_id: Annotated[str, Path(openapi_examples=examples.CAPTURE_ID)]
+) -> Processor:
     """The tables of a changefeed on a capture: none have numbers here."""
     find(context, name)
     return Processor(table_ids=[])

@@ -67,9 +67,17 @@ class CaptureRepository:
     def expire(self, capture_id: str, lease_until_ms: int) -> bool:
         """Forgets a capture whose lease has not been renewed since it was read."""
         result = self._connection.execute(
-            delete(captures).where(captures.c.capture_id == capture_id, captures.c.lease_until_ms <= lease_until_ms)
+            delete(captures).where(captures.c.capture_id == capture_id, captures.c.lease_until_ms == lease_until_ms)
         )
         return result.rowcount == 1
+
+    def cut(self, capture_id: str, lease_until_ms: int, to_ms: int) -> None:
+        """Lets a lease that has not been renewed since it was read end earlier."""
+        self._connection.execute(
+            update(captures)
+            .where(captures.c.capture_id == capture_id, captures.c.lease_until_ms == lease_until_ms)
+            .values(lease_until_ms=to_ms)
+        )
 
     def delete(self, capture_id: str) -> None:
         self._connection.execute(delete(captures).where(captures.c.capture_id == capture_id))

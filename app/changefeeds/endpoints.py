@@ -4,13 +4,14 @@ import uuid
 from typing import Annotated
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Path, Query
 
 from app.changefeeds import operations, replies, schemas, validation
 from app.changefeeds.operations import Name
 from app.changefeeds.record import DEFAULT_KEYSPACE, State
 from app.context import Context, context_of
 from app.docs import examples
+from app.errors import ChangefeedNotExists
 from app.history.repository import HistoryRepository
 from app.identity import caller_of
 
@@ -33,8 +34,10 @@ def keyspace_of(
 Keyspace = Annotated[str, Depends(keyspace_of)]
 
 
-def name_of(changefeed_id: str, keyspace: Keyspace) -> Name:
+def name_of(changefeed_id: Annotated[str, Path(openapi_examples=examples.FEED_ID)], keyspace: Keyspace) -> Name:
     """The changefeed that the path and the query name."""
+    if "\0" in changefeed_id:
+        raise ChangefeedNotExists(repr(changefeed_id))  # PostgreSQL would not even look for it
     return Name(keyspace or DEFAULT_KEYSPACE, changefeed_id)
 
 
@@ -135,7 +138,7 @@ def resume_changefeed(
 )
 def get_status(context: InContext, name: Named) -> schemas.ChangefeedStatus:
     """State, checkpoint and the last error."""
-    return replies.status(operations.find(context, name))
+    return replies.status(operations.find(context, name), context.clock_ms())
 
 
 @router.get("/changefeeds/{changefeed_id}/checkpoint", responses=examples.reply(examples.CHECKPOINT))

@@ -58,8 +58,11 @@ def create(context: Context, name: Name, order: CreateRequest, who: str, *, dry_
     with context.database.read() as connection:
         _require_free(context.feeds(connection), name)
         source_uri, upstream_id = _source(context, UpstreamRepository(connection, context.seal), order, upstream_name)
-    start_ts, target_ts = _range(order, now_ms)
+    start_ts = _ts(order.start_ts, order.start_time, "start")
+    target_ts = _ts(order.target_ts, order.target_time, "target")
+    _check_range(start_ts, target_ts, now_ms)
     source = validation.source_of(source_uri, context.settings)
+    _check_range(start_ts or source.start_ts, target_ts, now_ms)
     sink, config = validation.sink_of(sink_uri, order.replica_config, context.settings)
     feed = Changefeed(
         keyspace=name.keyspace,
@@ -81,11 +84,13 @@ def create(context: Context, name: Name, order: CreateRequest, who: str, *, dry_
         resolved_ts=start_ts,
     )
     validation.reach_source(source)
-    _require_own_folder(context, feed, sink)
+    validation.check_apart(source, sink)
+    seen_uid = _require_own_folder(context, feed, sink)
     validation.reach_sink(sink, feed.wire_id)
     if dry_run:
         return feed
-    return _store(context, replace(feed, start_position=validation.resolve(source, start_ts)), who)
+    feed = replace(feed, start_position=validation.resolve(source, start_ts))
+    return _store(context, feed, sink, seen_uid, who)
 
 
 def pause(context: Context, name: Name, who: str) -> Changefeed:
@@ -126,6 +131,7 @@ def update(context: Context, name: Name, order: UpdateRequest, who: str) -> Chan
     if made.source is not None:
         validation.reach_source(made.source)
     if made.moved_to is not None:
+        validation.check_apart(validation.source_of(made.after.source_uri, context.settings), made.moved_to)
         _require_own_folder(context, made.after, made.moved_to)
         validation.reach_sink(made.moved_to, before.wire_id)
     with context.database.write() as connection:
@@ -171,10 +177,14 @@ def _order(context: Context, name: Name, event: Event, what: str, who: str, deta
     return after
 
 
-def _store(context: Context, feed: Changefeed, who: str) -> Changefeed:
-    with context.database.write() as connection:
+def _store(context: Context, feed: Changefeed, sink: SinkSpec, seen_uid: int, who: str) -> Changefeed:
+    """``seen_uid``: the last of the changefeeds whose folders were compared; what was made since is compared here."""
+    with context.database.write_definitions() as connection:
         feeds = context.feeds(connection)
         _require_free(feeds, Name(feed.keyspace, feed.name))
+        _require_other_folder(feeds.made_after(seen_uid), feed, sink, context)
+        if feed.upstream_id and UpstreamRepository(connection, context.seal).get(feed.upstream_id) is None:
+            raise UpstreamNotExists(str(feed.upstream_id))
         feed = feeds.add(feed)
         entry = Entry(
             time_ms=feed.created_ms,
@@ -220,6 +230,8 @@ def _source(
     context: Context, upstreams: UpstreamRepository, order: CreateRequest, upstream_name: str
 ) -> tuple[str, int]:
     """The source URI and the upstream's id (0: none), in the order of the contract."""
+    if order.source_uri and (order.upstream_id or upstream_name):
+        raise InvalidParam("give source_uri or an upstream, not both")
     if order.source_uri:
         return order.source_uri, 0
     upstream: Upstream | None
@@ -240,14 +252,11 @@ def _source(
     raise InvalidParam("no source: give source_uri or upstream_id, or set WEIR_DEFAULT_SOURCE_URI")
 
 
-def _range(order: CreateRequest, now_ms: int) -> tuple[int, int]:
-    start_ts = _ts(order.start_ts, order.start_time, "start")
-    target_ts = _ts(order.target_ts, order.target_time, "target")
+def _check_range(start_ts: int, target_ts: int, now_ms: int) -> None:
     validation.check_not_future(start_ts, "start_ts", now_ms)
     validation.check_target(target_ts)
     if target_ts and target_ts <= start_ts:
         raise TargetBeforeStart(f"target_ts {target_ts} must be above start_ts {start_ts}")
-    return start_ts, target_ts
 
 
 def _ts(ts: int, time_text: str, what: str) -> int:
@@ -258,13 +267,18 @@ def _ts(ts: int, time_text: str, what: str) -> int:
     return tso_of_rfc3339(time_text, f"{what}_time")
 
 
-def _require_own_folder(context: Context, feed: Changefeed, sink: SinkSpec) -> None:
-    """Two changefeeds may share a folder only when the later one says adopt=true."""
+def _require_own_folder(context: Context, feed: Changefeed, sink: SinkSpec) -> int:
+    """Two changefeeds may share a folder only when the later one says adopt=true. The last uid that was compared."""
+    with context.database.read() as connection:
+        others = context.feeds(connection).made_after(0)
+    _require_other_folder(others, feed, sink, context)
+    return max((other.uid for other in others), default=0)
+
+
+def _require_other_folder(others: list[Changefeed], feed: Changefeed, sink: SinkSpec, context: Context) -> None:
     path = getattr(sink, "path", "")
     if not path or sink.adopt:
         return
-    with context.database.read() as connection:
-        others = context.feeds(connection).all()
     for other in others:
         if other.uid != feed.uid and other.wire_id != feed.wire_id and updates.path_of(other, context.settings) == path:
             raise ApiError(

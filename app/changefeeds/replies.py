@@ -72,9 +72,10 @@ def info(feed: Changefeed, now_ms: int) -> ChangefeedInfo:
     )
 
 
-def status(feed: Changefeed) -> ChangefeedStatus:
-    """An error is shown while the checkpoint has not gone past its time."""
-    shown = feed.error if feed.error and tso.physical_ms(feed.checkpoint_ts) < feed.error.time_ms else None
+def status(feed: Changefeed, now_ms: int) -> ChangefeedStatus:
+    """An error is shown while the checkpoint has not gone past its time (one in the future tells nothing of that)."""
+    passed = feed.error and feed.error.time_ms <= tso.physical_ms(feed.checkpoint_ts) <= now_ms
+    shown = None if passed else feed.error
     return ChangefeedStatus(
         state=feed.state,
         resolved_ts=feed.resolved_ts,

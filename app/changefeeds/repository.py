@@ -14,31 +14,47 @@ from app.tables import changefeeds, log_lines, table_progress
 from spark_jobs.wire import TableProgress
 
 KEPT_LOG_LINES: Final = 500
+LONGEST_LOG_LINE: Final = 10_000
 _SEALED: Final = ("source_uri", "sink_uri", "replica_config")
 _COLUMNS: Final = [changefeeds.c[name] for name in Changefeed.__struct_fields__]
 
 
 class ChangefeedRepository:
-    """Changefeeds within one transaction. ``lock=True`` in a transaction that means to save what it read."""
+    """Changefeeds within one transaction. ``lock=True`` in a transaction that means to save what it read.
+
+    Rows are locked by their uid, the smallest first, and by nothing else: MariaDB also locks the index that a row is
+    found by, and two transactions that find one row by different indexes would wait for each other.
+    """
 
     def __init__(self, connection: Connection, seal: Seal) -> None:
         self._connection = connection
         self._seal = seal
 
     def by_name(self, keyspace: str, name: str, *, lock: bool = False) -> Changefeed | None:
-        query = select(*_COLUMNS).where(changefeeds.c.keyspace == keyspace, changefeeds.c.name == name)
-        return self._one(query, lock)
+        named = (changefeeds.c.keyspace == keyspace, changefeeds.c.name == name)
+        if not lock:
+            return self._one(select(*_COLUMNS).where(*named), lock)
+        uid = self._connection.scalar(select(changefeeds.c.uid).where(*named))
+        return None if uid is None else self.by_uid(uid, lock=True)
 
     def by_uid(self, uid: int, *, lock: bool = False) -> Changefeed | None:
         return self._one(select(*_COLUMNS).where(changefeeds.c.uid == uid), lock)
 
     def of_capture(self, capture_id: str, *, lock: bool = False) -> list[Changefeed]:
-        query = select(*_COLUMNS).where(changefeeds.c.capture_id == capture_id).order_by(changefeeds.c.uid)
-        return self._all(query.with_for_update() if lock else query)
+        c = changefeeds.c
+        if not lock:
+            return self._all(select(*_COLUMNS).where(c.capture_id == capture_id).order_by(c.uid))
+        uids = self._connection.scalars(select(c.uid).where(c.capture_id == capture_id)).all()
+        locked = self._all(select(*_COLUMNS).where(c.uid.in_(uids)).order_by(c.uid).with_for_update())
+        return [feed for feed in locked if feed.capture_id == capture_id]
 
     def all(self, keyspace: str | None = None) -> list[Changefeed]:
         query = select(*_COLUMNS).order_by(changefeeds.c.keyspace, changefeeds.c.name)
         return self._all(query if keyspace is None else query.where(changefeeds.c.keyspace == keyspace))
+
+    def made_after(self, uid: int) -> list[Changefeed]:
+        """Those that were created after the one with that uid."""
+        return self._all(select(*_COLUMNS).where(changefeeds.c.uid > uid).order_by(changefeeds.c.uid))
 
     def views(self) -> list[FeedView]:
         """What planning needs of every changefeed, in the order they were made."""
@@ -116,7 +132,10 @@ class ChangefeedRepository:
 
     def add_logs(self, uid: int, lines: Sequence[str]) -> None:
         """Appends lines and forgets those beyond the last ``KEPT_LOG_LINES``."""
-        self._connection.execute(insert(log_lines), [{"uid": uid, "line": line} for line in lines[-KEPT_LOG_LINES:]])
+        kept = [
+            line[:LONGEST_LOG_LINE].replace("\0", "\\0") for line in lines[-KEPT_LOG_LINES:]
+        ]  # NUL: not in PostgreSQL
+        self._connection.execute(insert(log_lines), [{"uid": uid, "line": line} for line in kept])
         last_kept = self._connection.scalar(
             select(log_lines.c.seq)
             .where(log_lines.c.uid == uid)

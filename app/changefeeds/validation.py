@@ -17,6 +17,7 @@ from spark_jobs.cdc import tso
 from spark_jobs.cdc.errors import ConfigError, WeirError
 from spark_jobs.sinks import SinkSpec, parse_sink
 from spark_jobs.sources import SourceSpec, parse_source
+from spark_jobs.sources.folder import FolderSource
 
 _ID: Final = re.compile(r"[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*")
 _KEYSPACE: Final = re.compile(r"[a-zA-Z0-9_-]{0,64}")
@@ -65,6 +66,16 @@ def sink_of(uri: str, config: ReplicaConfig, settings: Settings) -> tuple[SinkSp
     config = check(config, scheme_of(uri))
     check_filter(config)
     return parse_sink(uri, tree(config), file_roots=settings.permitted_roots), config
+
+
+def check_apart(source: SourceSpec, sink: SinkSpec) -> None:
+    """``ApiError`` for an output that would be read as input, again and again (I/O: symbolic links)."""
+    if isinstance(source, FolderSource) and source.would_read(sink.path):
+        raise ApiError(
+            f"sink_uri: the folder {sink.path} is within the source folder {source.path}, which would read it again;"
+            " choose one outside, or a pattern without '**' and '/' in the source URI",
+            code=_SINK,
+        )
 
 
 def scheme_of(uri: str) -> str:

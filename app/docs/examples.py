@@ -8,8 +8,11 @@ START_TS: Final = 462341860000000000
 CHECKPOINT_TS: Final = 462341862400000000
 RESOLVED_TS: Final = 462341866800000000
 _POSITION: Final = '{"orders":{"0":1200,"1":1187}}'
-_SOURCE: Final = "kafka://broker:9092/orders?protocol=canal-json&start=earliest"
-_SINK: Final = "file:///var/lib/weir/orders?protocol=canal-json&flush-interval=1s"
+HOME: Final = "/var/lib/weir"
+"""Stands for ``WEIR_HOME``; the page shows the real one, so that its examples can be sent as they are."""
+_FOLDER: Final = f"file://{HOME}/demo/source?protocol=canal-json"
+_SOURCE: Final = "kafka://127.0.0.1:9092/orders?protocol=canal-json&start=earliest"
+_SINK: Final = f"file://{HOME}/orders?protocol=canal-json&flush-interval=1s"
 
 ERROR: Final = {
     "error_msg": "[CDC:ErrChangeFeedNotExists]changefeed not exists, orders",
@@ -19,7 +22,7 @@ _WARNING: Final = {
     "time": "2025-11-21T03:03:58.281Z",
     "addr": "127.0.0.1:40123",
     "code": "CDC:ErrExternalFailure",
-    "message": "[CDC:ErrExternalFailure]no broker answers at broker:9092",
+    "message": "[CDC:ErrExternalFailure]no broker answers at 127.0.0.1:9092",
 }
 CHANGEFEED: Final = {
     "id": "orders",
@@ -58,8 +61,8 @@ CHANGEFEED_LIST: Final = {
 CREATE: Final = {
     "from a folder": {
         "changefeed_id": "sample",
-        "source_uri": "file:///var/lib/weir/in?protocol=canal-json",
-        "sink_uri": "file:///var/lib/weir/out?protocol=csv",
+        "source_uri": _FOLDER,
+        "sink_uri": f"file://{HOME}/sample?protocol=csv",
     },
     "from Kafka": {
         "changefeed_id": "orders",
@@ -169,7 +172,13 @@ PROCESSORS: Final = {
 }
 PROCESSOR: Final[Example] = {"table_ids": []}
 UPSTREAM: Final = {"id": 1, "name": "shop", "source_uri": _SOURCE, "default": True}
-UPSTREAM_BODY: Final = {"a topic": {"name": "shop", "source_uri": _SOURCE, "default": True}}
+UPSTREAM_BODY: Final = {
+    "a folder": {"name": "sample", "source_uri": _FOLDER},
+    "a topic": {"name": "shop", "source_uri": _SOURCE, "default": True},
+}
+FEED_ID: Final = {"the sample changefeed": {"value": "demo"}}
+UPSTREAM_ID: Final = {"the first one": {"value": 1}}
+CAPTURE_ID: Final = {"any": {"value": "3f6c2d1e-0000-4000-8000-000000000001"}}
 UPSTREAM_LIST: Final = {"total": 1, "items": [UPSTREAM]}
 SERVER_STATUS: Final = {
     "version": "v8.5.4",

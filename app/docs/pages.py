@@ -1,12 +1,16 @@
 """``/docs``: the API to read and to try out. Every asset comes from here; the page may ask no other host."""
 
+import json
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import FileResponse
 from starlette.staticfiles import StaticFiles
+
+from app.docs import examples
 
 STATIC: Final = Path(__file__).parent / "static"
 _POLICY: Final = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
@@ -29,12 +33,19 @@ def document(api: FastAPI) -> dict[str, Any]:
     return made
 
 
+def at_home(made: dict[str, Any], home: Path) -> dict[str, Any]:
+    """The document with the folders of this installation in its examples."""
+    moved: dict[str, Any] = json.loads(json.dumps(made).replace(examples.HOME, quote(str(home))))
+    return moved
+
+
 def mount(api: FastAPI) -> None:
     """Serves the page's assets and the document that it shows."""
 
     def kept() -> dict[str, Any]:
         api.openapi_schema = api.openapi_schema or document(api)
-        return api.openapi_schema
+        context = api.state.context
+        return at_home(api.openapi_schema, context.settings.home) if context else api.openapi_schema
 
     api.openapi = kept  # type: ignore[method-assign]
     api.mount("/docs/static", StaticFiles(directory=STATIC), name="static")

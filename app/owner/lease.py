@@ -6,6 +6,7 @@ import msgspec
 from sqlalchemy import Connection, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from app.plan import MOST_AHEAD_MS, is_too_long
 from app.tables import owner_lease
 
 LEASE_MS: Final = 5_000
@@ -22,7 +23,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     lease_until_ms: int
 
     def is_held(self, now_ms: int) -> bool:
-        return self.holder != "" and self.lease_until_ms > now_ms
+        return self.holder != "" and self.lease_until_ms > now_ms and not is_too_long(self.lease_until_ms, now_ms)
 
 
 class LeaseRepository:
@@ -46,7 +47,7 @@ class LeaseRepository:
         else:
             taken = _new_hands(holder, address, lease.term + 1, now_ms)
         c = owner_lease.c
-        mine_or_free = or_(c.holder == holder, c.lease_until_ms <= now_ms)
+        mine_or_free = or_(c.holder == holder, c.lease_until_ms <= now_ms, c.lease_until_ms > now_ms + MOST_AHEAD_MS)
         result = self._connection.execute(
             update(owner_lease).where(c.id == _ROW, c.term == lease.term, mine_or_free).values(taken)
         )

@@ -11,15 +11,18 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
+from app.captures.beat import LEASE_MS as CAPTURE_LEASE_MS
 from app.captures.repository import CaptureRepository
 from app.changefeeds.record import Changefeed, State
 from app.context import Context
+from app.database import reason_of
 from app.errors import Conflict
 from app.history.repository import Entry, HistoryRepository
 from app.lifecycle import Assigned, Released, decide
 from app.owner.lease import LEASE_MS, LeaseRepository
-from app.plan import Action, Assign, Delete, Expire, Release, plan
+from app.plan import Action, Assign, Cut, Delete, Expire, Release, plan
 
 TICK_SECONDS: Final = 0.5
 _RENEW_MS: Final = LEASE_MS // 4
@@ -55,8 +58,8 @@ class Owner:
         while not self._stopping.is_set():
             try:
                 self.tick()
-            except DBAPIError as error:
-                log.warning("database_error", error=type(error).__name__)
+            except (DBAPIError, NoConnectionFree) as error:
+                log.warning("database_error", error=type(error).__name__, reason=reason_of(error))
             except Exception:
                 log.exception("bug")
             self._context.wake.wait(TICK_SECONDS)
@@ -79,7 +82,8 @@ class Owner:
         return True
 
     def _owns(self, now_ms: int) -> bool:
-        if now_ms + LEASE_MS - _RENEW_MS < self._owned_until_ms:
+        renewed_ms = self._owned_until_ms - LEASE_MS
+        if renewed_ms <= now_ms < renewed_ms + _RENEW_MS:
             return True
         with self._context.database.write() as connection:
             held = LeaseRepository(connection).acquire(self._context.node_id, self._context.settings.listen, now_ms)
@@ -89,7 +93,11 @@ class Owner:
     def _execute(self, action: Action, now_ms: int) -> None:
         try:
             with self._context.database.write() as connection:
-                if isinstance(action, Expire):
+                if isinstance(action, Cut):
+                    CaptureRepository(connection).cut(
+                        action.capture_id, action.lease_until_ms, now_ms + CAPTURE_LEASE_MS
+                    )
+                elif isinstance(action, Expire):
                     if CaptureRepository(connection).expire(action.capture_id, action.lease_until_ms):
                         log.warning("capture_lost", capture=action.capture_id)
                 else:

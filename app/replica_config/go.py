@@ -1,5 +1,5 @@
 """JSON as Go's decoder reads it: unknown keys are ignored, null is absent, keys match without regard to case, numbers
-are not truth values; durations are integer nanoseconds, or text such as ``1h30m``."""
+are not truth values, half a surrogate pair is U+FFFD; durations are integer nanoseconds, or text such as ``1h30m``."""
 
 import re
 from decimal import Decimal
@@ -21,6 +21,7 @@ _NANOSECONDS: Final = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
+_HALF: Final = re.compile("[\ud800-\udfff]")
 _MAX_INT64: Final = (1 << 63) - 1
 _MAX_UINT64: Final = (1 << 64) - 1
 
@@ -57,6 +58,12 @@ def _check_duration_text(value: object) -> object:
     return value
 
 
+def _as_unicode(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_as_unicode(item) for item in value]
+    return _HALF.sub("\ufffd", value) if isinstance(value, str) else value
+
+
 Bool = Annotated[bool, BeforeValidator(_read_bool)]
 # The bounds stay out of the schema: a browser that reads it rounds them.
 Int = Annotated[
@@ -80,6 +87,8 @@ Nanoseconds = Annotated[
         }
     ),
 ]
+# JSON has neither NaN nor infinity, though Python's reader takes them (and 1e999).
+Float = Annotated[float, Field(allow_inf_nan=False)]
 DurationText = Annotated[str, BeforeValidator(_check_duration_text)]
 
 
@@ -93,7 +102,7 @@ class GoModel(BaseModel):
     def _as_go(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        given = {name: item for name, item in value.items() if item is not None}
+        given = {name: _as_unicode(item) for name, item in value.items() if item is not None}
         known = {field.alias or name for name, field in cls.model_fields.items()}
         folded = {name.lower(): name for name in known}
         exact = {name: item for name, item in given.items() if name in known or name.lower() not in folded}

@@ -1,7 +1,7 @@
 """The tree of ``replica_config``. Durations are nanoseconds. A request is laid over the defaults, object by object;
 lists are replaced."""
 
-from app.replica_config.go import Bool, GoModel, Int, Nanoseconds, Uint
+from app.replica_config.go import Bool, Float, GoModel, Int, Nanoseconds, Uint
 from app.replica_config.sink import Sink
 
 _SECOND = 1_000_000_000
@@ -59,8 +59,8 @@ class Scheduler(GoModel):
     enable_splittable_check: Bool = False
     force_split: Bool = False
     balance_score_threshold: Int = 20
-    min_traffic_percentage: float = 0.8
-    max_traffic_percentage: float = 1.25
+    min_traffic_percentage: Float = 0.8
+    max_traffic_percentage: Float = 1.25
 
 
 class Integrity(GoModel):

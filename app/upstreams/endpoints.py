@@ -17,7 +17,9 @@ from spark_jobs.uris import masked
 router = APIRouter(prefix="/api/v2/upstreams", tags=["upstreams"])
 InContext = Annotated[Context, Depends(context_of)]
 UpstreamId = Annotated[
-    int, Path(ge=1, le=(1 << 63) - 1), WithJsonSchema({"type": "integer", "format": "int64", "minimum": 1})
+    int,
+    Path(ge=1, le=(1 << 63) - 1, openapi_examples=examples.UPSTREAM_ID),
+    WithJsonSchema({"type": "integer", "format": "int64", "minimum": 1}),
 ]
 
 
@@ -54,7 +56,7 @@ def create_upstream(context: InContext, order: UpstreamRequest) -> UpstreamReply
     """Gives a source a name, after proving that it can be read."""
     upstream = Upstream(name=order.name or "", source_uri=order.source_uri or "", is_default=bool(order.default))
     _check(context, upstream)
-    with context.database.write() as connection:
+    with context.database.write_definitions() as connection:
         upstreams = UpstreamRepository(connection, context.seal)
         _require_free_name(upstreams, upstream)
         return _reply(upstreams.add(upstream))
@@ -81,7 +83,7 @@ def update_upstream(context: InContext, upstream_id: UpstreamId, order: Upstream
         is_default=before.is_default if order.default is None else order.default,
     )
     _check(context, after)
-    with context.database.write() as connection:
+    with context.database.write_definitions() as connection:
         upstreams = UpstreamRepository(connection, context.seal)
         _existing(upstreams, upstream_id)
         _require_free_name(upstreams, after)
@@ -92,7 +94,7 @@ def update_upstream(context: InContext, upstream_id: UpstreamId, order: Upstream
 @router.delete("/{upstream_id}", responses=examples.reply({}))
 def delete_upstream(context: InContext, upstream_id: UpstreamId) -> dict[str, str]:
     """Forgets a named source that no changefeed was created from."""
-    with context.database.write() as connection:
+    with context.database.write_definitions() as connection:
         upstreams = UpstreamRepository(connection, context.seal)
         upstream = _existing(upstreams, upstream_id)
         users = context.feeds(connection).count_using_upstream(upstream_id)
@@ -108,6 +110,8 @@ def delete_upstream(context: InContext, upstream_id: UpstreamId) -> dict[str, st
 def _check(context: Context, upstream: Upstream) -> None:
     if not upstream.name.strip():
         raise InvalidParam("an upstream needs a name")
+    if not upstream.name.isprintable():
+        raise InvalidParam(f"the name {upstream.name!r} contains a character that cannot be shown")
     validation.reach_source(validation.source_of(upstream.source_uri, context.settings))
 
 

@@ -1,8 +1,11 @@
 """The first tables: upstreams, changefeeds and what they report, captures, the owner's lease."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.mysql import LONGBLOB, LONGTEXT, VARCHAR
+from sqlalchemy.schema import SchemaItem
 
 revision = "0001"
 down_revision = None
@@ -27,20 +30,26 @@ def _text(name: str) -> sa.Column[str]:
     return sa.Column(name, _LONG_TEXT, nullable=False)
 
 
+def _create_table(name: str, *parts: SchemaItem, **options: Any) -> sa.Table:
+    # MySQL and MariaDB would otherwise take the database's character set, which may not know every character.
+    return op.create_table(name, *parts, mysql_charset="utf8mb4", **options)
+
+
 def upgrade() -> None:
-    op.create_table(
+    facts = _create_table(
         "facts",
         sa.Column("name", _name(64), primary_key=True),
         _text("value"),
     )
-    op.create_table(
+    op.bulk_insert(facts, [{"name": "definitions", "value": "locked by whoever writes definitions"}])
+    _create_table(
         "upstreams",
         sa.Column("id", _ROW_ID, primary_key=True, autoincrement=True),
         sa.Column("name", _name(128), nullable=False, unique=True),
         _text("source_uri"),
         sa.Column("is_default", sa.Boolean, nullable=False),
     )
-    op.create_table(
+    _create_table(
         "changefeeds",
         sa.Column("uid", _ROW_ID, primary_key=True, autoincrement=True),
         _whole("revision"),
@@ -79,19 +88,19 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_changefeeds_capture_id", "changefeeds", ["capture_id"])
-    op.create_table(
+    _create_table(
         "table_progress",
         sa.Column("uid", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("tables", _LONG_BYTES, nullable=False),
     )
-    op.create_table(
+    _create_table(
         "log_lines",
         sa.Column("seq", _ROW_ID, primary_key=True, autoincrement=True),
         _whole("uid"),
         _text("line"),
     )
     op.create_index("log_lines_by_changefeed", "log_lines", ["uid", "seq"])
-    op.create_table(
+    _create_table(
         "history",
         sa.Column("seq", _ROW_ID, primary_key=True, autoincrement=True),
         sa.Column("keyspace", _name(64), nullable=False),
@@ -105,7 +114,7 @@ def upgrade() -> None:
         sa.Column("error", _LONG_TEXT),
     )
     op.create_index("history_by_changefeed", "history", ["keyspace", "name", "seq"])
-    op.create_table(
+    _create_table(
         "captures",
         sa.Column("capture_id", _name(128), primary_key=True),
         sa.Column("address", sa.String(255), nullable=False),
@@ -119,7 +128,7 @@ def upgrade() -> None:
         _whole("lease_until_ms"),
         sa.Column("draining", sa.Boolean, nullable=False),
     )
-    op.create_table(
+    _create_table(
         "owner_lease",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("holder", _name(64), nullable=False),

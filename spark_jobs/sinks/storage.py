@@ -135,6 +135,8 @@ def parse(uri: Uri, replica_config: Mapping[str, object]) -> StorageSink:
     settings = Settings(uri, PARAMETERS, what=WHAT, code=CODE)
     storage = config.cloud_storage_config or CloudStorageConfig()
     protocol = _protocol(settings.text("protocol") or config.protocol or "")
+    options = _csv_options(config) if protocol == "csv" else _canal_json_options(settings, config)
+    _check_encoder(protocol, options)
     return StorageSink(
         uri=uri.text,
         path=folders.local_path(uri, what=WHAT, code=CODE),
@@ -145,7 +147,7 @@ def parse(uri: Uri, replica_config: Mapping[str, object]) -> StorageSink:
         date_separator=_date_separator(settings, config),
         enable_partition_separator=config.enable_partition_separator is not False,
         file_index_width=_width(settings, config),
-        codec_options=_csv_options(config) if protocol == "csv" else _canal_json_options(settings, config),
+        codec_options=options,
         adopt=settings.flag("adopt"),
         not_applicable=tuple(settings.not_applicable),
     )
@@ -165,6 +167,19 @@ def _protocol(name: str) -> str:
         given = f"protocol {name!r} is not one that storage can hold" if name else "parameter protocol is missing"
         raise ConfigError(f"{WHAT}: {given}; known are: {known}", code="CDC:ErrSinkUnknownProtocol")
     return name
+
+
+def _check_encoder(protocol: str, options: Mapping[str, str]) -> None:
+    """Makes the encoder once, so that what it refuses is refused here and not when the changefeed runs."""
+    from spark_jobs.cdc.codecs import CODECS
+
+    encoder = CODECS[protocol].encoder
+    assert encoder is not None
+    try:
+        encoder(options)
+    except ConfigError as error:
+        where, code = ("replica_config.sink.csv", "CDC:ErrInvalidReplicaConfig") if protocol == "csv" else (WHAT, CODE)
+        raise ConfigError(f"{where}: {error.message}", code=code) from None
 
 
 def _flush_interval(settings: Settings, storage: CloudStorageConfig) -> float:

@@ -5,6 +5,7 @@ order, lines in line order, every file once, however old it is. This module only
 ``folder_stream``.
 """
 
+import os
 import re
 from typing import Final
 
@@ -41,9 +42,22 @@ class FolderSource(msgspec.Struct, frozen=True, kw_only=True):
         """What makes it this source; everything else is a way of reading it."""
         return self.scheme, self.protocol, self.path, self.pattern
 
+    @property
+    def start_ts(self) -> int:
+        """0: ``start`` of a folder is no TSO."""
+        return 0
+
     def masked(self) -> str:
         """The URI without secrets."""
         return masked(self.uri)
+
+    def would_read(self, folder: str) -> bool:
+        """Whether what is written somewhere below ``folder`` would be read (I/O: symbolic links are resolved)."""
+        way = os.path.relpath(os.path.realpath(folder), os.path.realpath(self.path)).split(os.sep)
+        if way[0] == ".":
+            return True
+        deeper = "/" in self.pattern or "**" in self.pattern
+        return deeper and not any(name.startswith((".", "_")) for name in way)  # ".." too: it is elsewhere
 
     def require_inside(self, roots: tuple[str, ...] | None) -> None:
         """``ConfigError`` unless the folder is in one of the permitted roots."""

@@ -10,9 +10,10 @@ from spark_jobs.cdc.errors import ConfigError
 from spark_jobs.sources.common import CODE, COMMON, WHAT, protocol, zone
 from spark_jobs.uris import Parameter, Settings, Uri, masked, table
 
-_TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]{1,249}$")
-_HOST: Final = re.compile(r"^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})$")
-_OFFSETS: Final = re.compile(r"^offset:\d+:\d+(,\d+:\d+)*$")
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_HOST: Final = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_OFFSETS: Final = re.compile(r"offset:[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*")
+_TSO: Final = re.compile(r"[0-9]{1,19}")
 MECHANISMS: Final = ("", "plain", "scram-sha-256", "scram-sha-512")
 SEARCH_MARGIN_MS: Final = 60_000
 """A queue is searched by its broker's clock; it is searched this much earlier than asked."""
@@ -73,6 +74,11 @@ class KafkaSource(msgspec.Struct, frozen=True, kw_only=True):
         """What makes it this source; everything else, brokers too, is a way of reading it."""
         return self.scheme, self.protocol, self.topic_pattern, *sorted(self.topics)
 
+    @property
+    def start_ts(self) -> int:
+        """The TSO that ``start`` names; 0 when it is no TSO."""
+        return int(self.start) if _TSO.fullmatch(self.start) else 0
+
     def masked(self) -> str:
         """The URI without secrets."""
         return masked(self.uri)
@@ -92,6 +98,7 @@ class KafkaSource(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(uri: Uri) -> KafkaSource:
     """A ``kafka://`` source URI as a spec."""
+    brokers = _brokers(uri)
     settings = Settings(uri, PARAMETERS, what=WHAT, code=CODE)
     topics, pattern = _topics(uri, settings.text("topic-pattern"))
     tls = settings.flag("enable-tls")
@@ -100,7 +107,7 @@ def parse(uri: Uri) -> KafkaSource:
         raise ConfigError(f"{WHAT}: ca, cert and key need enable-tls=true", code=CODE)
     return KafkaSource(
         uri=uri.text,
-        brokers=_brokers(uri.hosts),
+        brokers=brokers,
         topics=topics,
         topic_pattern=pattern,
         protocol=protocol(settings.text("protocol")),
@@ -124,12 +131,17 @@ def parse(uri: Uri) -> KafkaSource:
     )
 
 
-def _brokers(hosts: str) -> str:
-    names = [host for host in hosts.split(",") if host]
+def _brokers(uri: Uri) -> str:
+    if uri.user or uri.password:
+        sentence = "kafka:// takes no user:password@; give sasl-user, sasl-password and sasl-mechanism as parameters"
+        raise ConfigError(f"{WHAT}: {sentence}", code=CODE)
+    names = [host for host in uri.hosts.split(",") if host]
     for host in names:
-        found = _HOST.match(host)
+        found = _HOST.fullmatch(host)
         if not found or not 0 < int(found[2]) < 65536:
-            raise ConfigError(f"{WHAT}: {host!r} is not a broker; write HOST:PORT[,HOST:PORT…]", code=CODE)
+            # Not repeated: it is the beginning of a password when that contains a / or a ?.
+            sentence = "what stands before the path is not HOST:PORT[,HOST:PORT…]; percent-encode special characters"
+            raise ConfigError(f"{WHAT}: {sentence}", code=CODE)
     if not names:
         raise ConfigError(f"{WHAT}: no broker; write kafka://HOST:PORT/TOPIC", code=CODE)
     return ",".join(names)
@@ -147,17 +159,18 @@ def _topics(uri: Uri, pattern: str) -> tuple[tuple[str, ...], str]:
         return (), pattern
     topics = tuple(text.split(","))
     for topic in topics:
-        if not _TOPIC.match(topic) or topic in (".", ".."):
-            raise ConfigError(f"{WHAT}: {topic!r} is not a topic name (letters, digits, . _ -)", code=CODE)
+        if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+            shown = "the path" if "@" in topic else repr(topic)  # the rest of a password with a / in it
+            raise ConfigError(f"{WHAT}: {shown} is not a topic name (letters, digits, . _ -)", code=CODE)
     if len(set(topics)) != len(topics):
         raise ConfigError(f"{WHAT}: a topic is named twice", code=CODE)
     return topics, ""
 
 
 def _start(text: str) -> str:
-    if text in ("latest", "earliest") or _OFFSETS.match(text):
+    if text in ("latest", "earliest") or _OFFSETS.fullmatch(text):
         return text
-    if text.isdigit() and 0 < int(text) <= tso.MAX_TSO:
+    if _TSO.fullmatch(text) and 0 < int(text) <= tso.MAX_TSO:
         return text
     raise ConfigError(
         f"{WHAT}: start={text!r} is none of latest, earliest, a TSO, offset:PARTITION:N[,PARTITION:N…]", code=CODE

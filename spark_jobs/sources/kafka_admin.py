@@ -146,7 +146,7 @@ def check(source: KafkaSource) -> None:
 def resolve_start(source: KafkaSource, start_ts: int = 0) -> str:
     """Offsets to begin at, as JSON text. A time is searched by the broker's index, with a margin."""
     first, last = ends(source)
-    wanted = start_ts or (int(source.start) if source.start.isdigit() else 0)
+    wanted = start_ts or source.start_ts
     if wanted:
         offsets = _at_time(source, tso.physical_ms(wanted) - SEARCH_MARGIN_MS, last)
     elif source.start == "latest":

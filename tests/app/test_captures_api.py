@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from app.captures.beat import LEASE_SECONDS
 from app.database import Database
 from app.owner.loop import Owner
+from app.times import now_ms
 from spark_jobs.cdc import tso
 from spark_jobs.wire import Counters, Phase, TableProgress
 from tests.app.conftest import make_context
@@ -276,6 +277,14 @@ def test_a_fatal_fault_fails_the_changefeed_until_it_is_resumed(api, owner, twin
     assert api.post("/api/v2/changefeeds/orders/resume").json() == {}
     the_assignment(twin)
     assert detail()["state"] == "normal"
+
+
+def test_a_checkpoint_of_tomorrow_hides_no_error(api, owner, twin, feed):
+    tomorrow = tso.compose(now_ms() + 86_400_000)
+    assignment = the_assignment(twin)
+    twin.beat(twin.report(assignment, checkpoint_ts=tomorrow))
+    twin.fail(assignment, "CDC:ErrDecodeFailed", retryable=False)
+    assert api.get("/api/v2/changefeeds/orders/status").json()["last_error"]["code"] == "CDC:ErrDecodeFailed"
 
 
 def test_a_fenced_capture_is_given_a_new_epoch_at_once(api, owner, twin, feed, detail):

@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect
 
 from app.changefeeds.record import RunningError
-from app.changefeeds.repository import KEPT_LOG_LINES, ChangefeedRepository
+from app.changefeeds.repository import KEPT_LOG_LINES, LONGEST_LOG_LINE, ChangefeedRepository
 from app.database import Database
 from app.errors import Conflict
 from app.history.repository import Entry, HistoryRepository
@@ -141,6 +141,37 @@ def test_the_progress_of_tables_is_replaced_as_a_whole(database, stored):
         assert feeds.tables(stored.uid) == [table("c")]
 
 
+def test_a_log_line_may_hold_any_character_and_has_a_length(database, stored):
+    with database.write() as connection:
+        feeds = ChangefeedRepository(connection, Seal(SECRET_KEY))
+        feeds.add_logs(stored.uid, ["a\0b → 😀", "x" * (LONGEST_LOG_LINE + 1)])
+        assert feeds.logs(stored.uid, 2) == ["a\\0b → 😀", "x" * LONGEST_LOG_LINE]
+
+
+def test_every_text_may_hold_any_character(database, stored):
+    entry = Entry(time_ms=NOW, who="ädä 😀", what="x", from_state="", to_state="", detail="a → 😀")
+    with database.write() as connection:
+        HistoryRepository(connection).add(stored, entry)
+        assert HistoryRepository(connection).of("default", "orders", 1) == [entry]
+
+
+def test_definitions_are_written_one_after_the_other(database):
+    inside, most = [], []
+
+    def write(number):
+        with database.write_definitions():
+            inside.append(number)
+            most.append(len(inside))
+            inside.remove(number)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 8
+
+
 def test_history_keeps_its_order_and_its_last_lines(database, stored):
     with database.write() as connection:
         history = HistoryRepository(connection)
@@ -166,6 +197,16 @@ def test_the_owner_lease_has_one_holder_until_it_ends(database):
         lease = LeaseRepository(connection).current()
     assert lease is not None
     assert (lease.holder, lease.term, lease.since_ms) == ("b", 2, NOW + LEASE_MS + 1000)
+
+
+def test_a_lease_of_a_clock_that_was_set_back_is_free(database):
+    assert acquire(database, "a", NOW + 3_600_000)
+    with database.read() as connection:
+        lease = LeaseRepository(connection).current()
+    assert lease is not None
+    assert lease.is_held(NOW + 3_600_000)
+    assert not lease.is_held(NOW)
+    assert acquire(database, "b", NOW)
 
 
 def test_a_lease_that_was_given_up_is_free_at_once(database):

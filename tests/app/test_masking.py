@@ -14,12 +14,20 @@ TEXTS = {
     ),
     "no URI: a/b?password=c": "no URI: a/b?password=c",
     "file:///x?protocol=csv": "file:///x?protocol=csv",
+    "behind" + "x" * 50 + "kafka://u:pw@h:1/t": "behind" + "x" * 50 + "kafka://u:xxxxx@h:1/t",
+    "behind 5kafka://u:pw@h:1/t": "behind 5kafka://u:xxxxx@h:1/t",
 }
 
 
 @pytest.mark.parametrize(("text", "shown"), TEXTS.items())
 def test_the_secrets_of_every_uri_in_a_text_are_masked(text, shown):
     assert masked_text(text) == shown
+
+
+def test_a_text_of_one_very_long_word_is_looked_through_once():
+    """A search from each letter to the end of the word would take hours."""
+    word = "a.b" * 3_000_000
+    assert masked_text(word) == word
 
 
 def test_a_configuration_is_masked_by_the_names_of_its_keys():

@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.changefeeds.record import State
-from app.plan import Assign, CaptureView, Delete, Expire, FeedView, Release, plan
+from app.plan import Assign, CaptureView, Cut, Delete, Expire, FeedView, Release, plan
 
 NOW = 100_000
+HOUR = 3_600_000
 
 
 def feed(uid, capture_id="", state=State.NORMAL, epoch=5, next_at_ms=0):
@@ -54,6 +55,16 @@ CASES = {
         [feed(1, state=State.WARNING, next_at_ms=NOW)],
         [capture("a")],
         [Assign(1, 5, "a")],
+    ),
+    "the clock was set back: no backoff is that long": (
+        [feed(1, state=State.WARNING, next_at_ms=NOW + HOUR)],
+        [capture("a")],
+        [Assign(1, 5, "a")],
+    ),
+    "the clock was set back: nor is a lease, but its capture may live": (
+        [feed(1, "a")],
+        [capture("a", NOW + HOUR)],
+        [Cut("a", NOW + HOUR)],
     ),
     "what is at rest stays so": (
         [feed(1, state=State.STOPPED), feed(2, state=State.FAILED), feed(3, state=State.FINISHED)],
@@ -108,7 +119,7 @@ def test_nothing_that_a_live_capture_holds_is_touched_and_new_load_is_level(feed
     actions = plan(feeds, captures, NOW)
     live = {view.capture_id for view in captures if view.lease_until_ms > NOW}
     held = {view.uid for view in feeds if view.capture_id in live}
-    assert not held & {action.uid for action in actions if not isinstance(action, Expire)}
+    assert not held & {action.uid for action in actions if not isinstance(action, Cut | Expire)}
     takers = {view.capture_id for view in captures if view.capture_id in live and not view.draining}
     assigned = [action for action in actions if isinstance(action, Assign)]
     assert all(action.capture_id in takers for action in assigned)

@@ -59,6 +59,12 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("port", ["0", "65536", "²", "1" * 5000, ""])
+def test_a_port_that_is_none_is_refused(environment, port):
+    with pytest.raises(SettingsError, match="host:port"):
+        environment(WEIR_LISTEN=f"127.0.0.1:{port}")
+
+
 @pytest.mark.parametrize(("name", "value", "word"), [(name, *case) for name, case in WRONG.items()], ids=WRONG.keys())
 def test_a_wrong_setting_is_one_sentence_with_its_name(environment, name, value, word):
     with pytest.raises(SettingsError) as caught:
