@@ -300,6 +300,7 @@ class Delivery:
             width=sink.file_index_width,
             start_ts=self.task.floor_ts,
             adopt=sink.adopt,
+            positional=sink.protocol == "csv",
             taken=self._publisher.taken,
         ).settle(outcome)
 

@@ -16,7 +16,6 @@ from spark_jobs.cdc.codecs.canal_json_envelope import ROW_TYPES, Kind
 from spark_jobs.cdc.events import TableSchema
 from spark_jobs.pipeline.bad_message import MESSAGE_ERRORS, BadMessage, refuse_too_many
 from spark_jobs.pipeline.dates import Dates
-from spark_jobs.pipeline.enrich import is_part_of
 from spark_jobs.pipeline.held import HeldMessage, write_held
 from spark_jobs.pipeline.job import DeadLetter, Job, Outcome, PartitionReading, Statement
 from spark_jobs.pipeline.pieces import OpenPiece, Pieces
@@ -173,7 +172,7 @@ class QueueReader:
         if chunk is None:
             chunk = self._chunks[key] = _OpenChunk(structure, False, state.stream, state.partition)
         if not chunk.full:
-            chunk.full = message.type != "DELETE" and not message.is_partial
+            chunk.full = self._translator.is_full(message, structure)
         return chunk
 
     def _other(self, state: "_Reading", offset: int, value: bytes, message: Message, repeat_below: int) -> None:
@@ -271,6 +270,7 @@ class _Merger:
     def __init__(self, job: Job, chunks: Sequence[Chunk], translator: Translator) -> None:
         self._chunks = chunks
         self._sort()
+        self._joins = translator.joins
         self._pieces = Pieces(job, translator.header)
         self._dates = Dates(job.date_separator, job.time_zone)
         structure = chunks[0].structure
@@ -341,7 +341,7 @@ class _Merger:
         piece = self._open
         if piece is not None:
             same = piece.structure == chunk.structure or (
-                not chunk.full and is_part_of(chunk.structure, piece.structure)
+                not chunk.full and self._joins(chunk.structure, piece.structure)
             )
             if same and piece.low_ts <= commit_ts < piece.high_ts:
                 return piece

@@ -13,7 +13,6 @@ from spark_jobs.cdc.errors import ConfigError, EnvironmentFault
 from spark_jobs.cdc.events import TableSchema
 from spark_jobs.pipeline.bad_message import MESSAGE_ERRORS, BadMessage, refuse_too_many
 from spark_jobs.pipeline.dates import Dates
-from spark_jobs.pipeline.enrich import is_part_of
 from spark_jobs.pipeline.job import DeadLetter, Job, Outcome, SourceRange, Split, Statement
 from spark_jobs.pipeline.pieces import OpenPiece, Pieces
 from spark_jobs.pipeline.translate import Message, Translator
@@ -190,10 +189,10 @@ class _SplitReader:
         if piece is None and not self._translator.passes(*key):
             self._open[key] = None
             return None
-        full = message.type != "DELETE" and not message.is_partial
+        full = self._translator.is_full(message, structure)
         if piece is not None:
             fits = piece.low_ts <= commit_ts < piece.high_ts
-            if not full and is_part_of(structure, piece.structure):
+            if not full and self._translator.joins(structure, piece.structure):
                 if fits:
                     return piece
                 structure, full = piece.structure, piece.full

@@ -5,7 +5,8 @@ Rules (contract §5)
 1. Pieces and statements are gone through in order. A DDL's commit-ts is the new version of the tables it affects.
 2. A table without a DDL has the commit-ts of its first delivered row as version, kept from then on.
 3. A full image whose columns or types differ from the current version starts a new version at its commit-ts, with Query
-   "" and Type 0. Partial images never define a structure.
+   "" and Type 0. Partial images never define a structure; where values belong to columns by their place (CSV) they are
+   refused once the structure is known.
 4. A version never decreases: a statement at or below the current version is a repeat and is passed over, unless it
    gives a table the name that another one gave away at the same commit-ts (tables that change names by one RENAME).
 5. Numbers go on from the last committed one of each folder; a folder that holds files of somebody else is refused
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from typing import Final
 
 from spark_jobs.cdc import schema_file
-from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.cdc.errors import ConfigError, EncodeError
 from spark_jobs.cdc.events import TableSchema
 from spark_jobs.cdc.storage_paths import DataDir, data_name
 from spark_jobs.cdc.table_filter import TableFilter
@@ -62,6 +63,7 @@ class Settling:
         width: int,
         start_ts: int,
         adopt: bool,
+        positional: bool,
         taken: Callable[[str], int],
     ) -> None:
         self._view = view
@@ -71,6 +73,7 @@ class Settling:
         self._width = width
         self._start_ts = start_ts
         self._adopt = adopt
+        self._positional = positional
         self._taken = taken
         self._settled = Settled()
 
@@ -94,6 +97,8 @@ class Settling:
         table = self._table(key)
         if table is None or not table.version or not _fits(piece, table):
             table = self._new_version(piece, table)
+        elif self._positional and not piece.full:
+            _require_every_column(piece, table)
         folder = DataDir(table.version, piece.partition_id, piece.date, piece.schema, piece.table).path
         name = data_name(self._number(folder), self._extension.removeprefix("."), self._width)
         self._settled.files.append(
@@ -203,6 +208,18 @@ def _fits(piece: Piece, table: TableState) -> bool:
     if not piece.full:
         return True
     return table.structure is not None and same_structure(piece.structure, table.structure)
+
+
+def _require_every_column(piece: Piece, table: TableState) -> None:
+    if table.structure is None or same_structure(piece.structure, table.structure):
+        return
+    names = ", ".join(column.name for column in piece.structure.columns)
+    raise EncodeError(
+        "csv",
+        f"a DELETE of {piece.schema}.{piece.table} at commit-ts {piece.first_ts} holds only {names}, and CSV tells "
+        "values by their place; let the source send whole rows (delete-only-output-handle-key-columns=false), or use "
+        "protocol=canal-json",
+    )
 
 
 def _fits_structure(piece: Piece, structure: TableSchema) -> bool:

@@ -15,7 +15,7 @@ from spark_jobs.cdc.codecs.canal_json_envelope import Envelope
 from spark_jobs.cdc.codecs.canal_json_relay import Form, Relay
 from spark_jobs.cdc.events import RowChange, TableSchema
 from spark_jobs.cdc.table_filter import TableFilter
-from spark_jobs.pipeline.enrich import Enricher
+from spark_jobs.pipeline.enrich import Enricher, is_part_of
 from spark_jobs.pipeline.job import Job, KnownStructure
 
 Message: TypeAlias = Envelope
@@ -39,6 +39,18 @@ class Translator:
         self.form = self._relay.form
         self.write = _WRITERS[way](self, job)
         self.header = _header(job)
+        self._positional = job.sink_protocol == "csv"
+
+    def is_full(self, message: Message, structure: TableSchema) -> bool:
+        """Whether a row's images define the structure of its table. A DELETE may hold its handle key only; where values
+        belong to columns by their place, one with other columns too must have a structure of its own."""
+        if message.type != "DELETE" or message.is_partial:
+            return not message.is_partial
+        return self._positional and not all(column.is_key for column in structure.columns)
+
+    def joins(self, structure: TableSchema, other: TableSchema) -> bool:
+        """Whether rows of ``structure`` that are not full may stand between those of ``other``."""
+        return not self._positional and is_part_of(structure, other)
 
     def learn(self, known: Sequence[KnownStructure]) -> None:
         """Structures that hold from here on."""

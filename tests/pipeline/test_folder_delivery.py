@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from spark_jobs import durable
+from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.commitlog.log import Fenced
 from spark_jobs.durable import StorageFault
 from spark_jobs.pipeline.bad_message import BadMessage
@@ -182,6 +183,28 @@ def test_a_delete_with_handle_keys_only_defines_nothing(scene):
     deliver(scene.folder_feed())
     assert scene.versions() == [ts(1000)]
     assert scene.keys() == ["1", "1", "2"]
+
+
+def test_in_csv_a_delete_with_handle_keys_only_is_refused_and_nothing_of_its_batch_comes_out(tmp_path):
+    scene = Scene(tmp_path, sink="protocol=csv&date-separator=none")
+    only_key = row("orders", {"id": "1"}, ts(2000), kind="DELETE")
+    scene.put("a.json", insert("orders", 1, ts(1000)), only_key, insert("orders", 2, ts(3000)))
+    with pytest.raises(EncodeError, match=rf"DELETE of shop.orders at commit-ts {ts(2000)} holds only id,"):
+        deliver(scene.folder_feed())
+    assert not list(scene.output.rglob("CDC*.csv"))
+
+
+def test_in_csv_a_delete_with_other_columns_than_the_rows_before_has_a_version_of_its_own(tmp_path):
+    scene = Scene(tmp_path, sink="protocol=csv&date-separator=none")
+    wider = {"id": "1", "name": "n1", "age": "3"}
+    gone = row("orders", {"id": "1", "name": "n1"}, ts(2000), kind="DELETE")
+    scene.put("a.json", row("orders", wider, ts(1000), columns=WIDER), gone)
+    deliver(scene.folder_feed())
+    files = {path.parent.name: path.read_bytes() for path in scene.output.glob("shop/orders/*/CDC*.csv")}
+    assert files == {
+        f"{ts(1000)}": b'"I","orders","shop",1,"n1",3\r\n',
+        f"{ts(2000)}": b'"D","orders","shop",1,"n1"\r\n',
+    }
 
 
 def test_a_dropped_table_that_comes_back_has_a_new_version(scene):
