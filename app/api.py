@@ -12,6 +12,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
+from sqlalchemy.exc import DataError as ValueRefused
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from starlette.exceptions import HTTPException
@@ -134,6 +135,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 async def _database_error(request: Request, error: Exception) -> Response:
     log.warning("database_error", path=request.url.path, error=type(error).__name__, reason=reason_of(error))
+    if isinstance(error, ValueRefused):
+        return _error_reply(InvalidParam(f"the database cannot hold a value of this request: {reason_of(error)}"))
     return _error_reply(NotReady("the database does not answer, or is busy; try again"))
 
 

@@ -56,7 +56,7 @@ def get_server_status(context: InContext) -> ServerStatus:
         id=context.node_id,
         cluster_id=CLUSTER_ID,
         pid=os.getpid(),
-        is_owner=lease is not None and lease.holder == context.node_id,
+        is_owner=lease is not None and lease.holder == context.node_id and lease.is_held(context.clock_ms()),
         liveness=0,
         weir_version=VERSION,
     )
