@@ -13,9 +13,18 @@ def _without_secrets(logger: WrappedLogger, name: str, event: EventDict) -> Even
     return {key: masked_text(value) if isinstance(value, str) else value for key, value in event.items()}
 
 
+class WithoutSecrets(logging.Formatter):
+    """What libraries log, traces too: uvicorn repeats the text of an exception that nobody handled."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return masked_text(super().format(record))
+
+
 def configure() -> None:
     """Called once, by ``python -m app``."""
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    libraries = logging.StreamHandler(sys.stderr)
+    libraries.setFormatter(WithoutSecrets("%(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[libraries])
     last: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
     )

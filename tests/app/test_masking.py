@@ -1,8 +1,12 @@
 """Secrets are shown as ``xxxxx``, and ``xxxxx`` that comes back means "keep"."""
 
+import logging
+import sys
+
 import pytest
 
 from app.errors import ApiError
+from app.logs import WithoutSecrets
 from app.masking import Json, kept_tree, kept_uri, masked_text, masked_tree
 
 TEXTS = {
@@ -22,6 +26,16 @@ TEXTS = {
 @pytest.mark.parametrize(("text", "shown"), TEXTS.items())
 def test_the_secrets_of_every_uri_in_a_text_are_masked(text, shown):
     assert masked_text(text) == shown
+
+
+def test_the_traces_that_libraries_log_are_masked_too():
+    try:
+        raise RuntimeError("no way to kafka://u:hunter2@h:1/t")
+    except RuntimeError:
+        record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "failed", None, sys.exc_info())
+    text = WithoutSecrets("%(message)s").format(record)
+    assert "kafka://u:xxxxx@h:1/t" in text
+    assert "hunter2" not in text
 
 
 def test_a_text_of_one_very_long_word_is_looked_through_once():
