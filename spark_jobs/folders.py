@@ -38,6 +38,12 @@ def require_inside(path: str, roots: tuple[str, ...] | None, *, what: str, code:
     raise ConfigError(f"{what}: {path} is outside the folders that WEIR_FILE_ROOTS permits ({allowed})", code=code)
 
 
+def overlap(one: str, other: str) -> bool:
+    """Whether two folders are the same, or one is within the other (symbolic links resolved)."""
+    first, second = (os.path.realpath(path).rstrip("/") + "/" for path in (one, other))
+    return first.startswith(second) or second.startswith(first)
+
+
 def check_readable(path: str, *, what: str, code: str) -> None:
     """Refuses a folder that is not there or cannot be listed."""
     if not os.path.isdir(path):

@@ -31,6 +31,7 @@ from app.history.repository import Entry, HistoryRepository
 from app.lifecycle import Event, Pause, Remove, Resume, decide
 from app.times import tso_of_rfc3339
 from app.upstreams.repository import Upstream, UpstreamRepository
+from spark_jobs.folders import overlap
 from spark_jobs.sinks import SinkSpec
 from spark_jobs.uris import masked
 
@@ -280,8 +281,12 @@ def _require_other_folder(others: list[Changefeed], feed: Changefeed, sink: Sink
     if not path or sink.adopt:
         return
     for other in others:
-        if other.uid != feed.uid and other.wire_id != feed.wire_id and updates.path_of(other, context.settings) == path:
+        if other.uid == feed.uid or other.wire_id == feed.wire_id:
+            continue
+        theirs = updates.path_of(other, context.settings)
+        if theirs and overlap(path, theirs):
+            how = "is that" if path == theirs else f"overlaps {theirs}, that"
             raise ApiError(
-                f"sink_uri: the folder {path} is that of changefeed {other.name}; choose another, or add adopt=true",
+                f"sink_uri: the folder {path} {how} of changefeed {other.name}; choose another, or add adopt=true",
                 code="CDC:ErrSinkFolderNotEmpty",
             )

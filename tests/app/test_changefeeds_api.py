@@ -266,6 +266,17 @@ def test_two_changefeeds_share_a_folder_only_by_consent(api, order, tmp_path):
     create(api, order("b", sink_uri=shared + "&adopt=true"))
 
 
+@pytest.mark.parametrize("folder", ["out-a/shop", "also-a", "."])
+def test_an_output_within_or_around_that_of_another_changefeed_needs_consent(api, order, tmp_path, folder):
+    create(api, order("a"))
+    (tmp_path / "also-a").symlink_to(tmp_path / "out-a")
+    uri = f"file://{tmp_path}/{folder}?protocol=csv"
+    within_none = f"file://{tmp_path}/in?protocol=canal-json&pattern=*.json"
+    body = order("b", sink_uri=uri, source_uri=within_none)
+    refused(api.post("/api/v2/changefeeds", json=body), "ErrSinkFolderNotEmpty", "changefeed a", "overlaps")
+    create(api, order("c", sink_uri=f"file://{tmp_path}/out-ab?protocol=csv"))
+
+
 def test_an_id_that_is_taken_is_refused(api, order, tmp_path):
     create(api, order())
     again = order(sink_uri=f"file://{tmp_path}/other?protocol=csv")
