@@ -17,8 +17,10 @@ from app.lifecycle import FENCED, Released, Reported, Unheard, decide
 from app.masking import masked_text
 from app.sealing import Seal
 from app.settings import Settings
+from spark_jobs.cdc import tso
 from spark_jobs.wire import (
     Assignment,
+    Fault,
     FeedReport,
     Heartbeat,
     HeartbeatReply,
@@ -79,6 +81,7 @@ class Beats:
             self._save(feed, decide(feed, Released(), now_ms=now_ms))
 
     def _take(self, feed: Changefeed, report: FeedReport, capture_id: str, address: str, now_ms: int) -> Changefeed:
+        report = _storable(report, now_ms)
         if report.logs:
             self._feeds.add_logs(feed.uid, [masked_text(line) for line in report.logs])
         if report.tables is not None:
@@ -127,6 +130,23 @@ class Beats:
             checkpoint_root=self._settings.checkpoint_root,
             time_zone=self._settings.time_zone,
         )
+
+
+def _storable(report: FeedReport, now_ms: int) -> FeedReport:
+    """The report; or, if a number in it is too large to be stored, that its changefeed has failed: one changefeed with
+    nonsense in its source must not keep a capture's heartbeat from the others."""
+    numbers = (report.checkpoint_ts, report.resolved_ts, report.batch_id, report.rows_total, report.bytes_total)
+    if max(numbers) <= tso.MAX_TSO:
+        return report
+    fault = Fault(
+        code="CDC:ErrDecodeFailed",
+        message=f"its progress came to {max(numbers)}, which is above the largest TSO; the source's times are not real",
+        time_ms=now_ms,
+        retryable=False,
+    )
+    return FeedReport(
+        changefeed_id=report.changefeed_id, epoch=report.epoch, phase=Phase.FAILED, fault=fault, logs=report.logs
+    )
 
 
 def _without_secrets(report: FeedReport) -> FeedReport:

@@ -279,6 +279,21 @@ def test_a_fatal_fault_fails_the_changefeed_until_it_is_resumed(api, owner, twin
     assert detail()["state"] == "normal"
 
 
+def test_a_number_that_cannot_be_stored_fails_its_changefeed_and_no_other(api, owner, twin, order):
+    for name in ("bad", "good"):
+        assert api.post("/api/v2/changefeeds", json=order(name)).status_code == 200
+    eventually(lambda: len(twin.beat().assignments) == 2)
+    given = {assignment.changefeed_id: assignment for assignment in twin.beat().assignments}
+    reply = twin.beat(
+        twin.report(given["bad"], checkpoint_ts=1 << 63, batch_id=1),
+        twin.report(given["good"], checkpoint_ts=(1 << 63) - 1, batch_id=1),
+    )
+    assert [assignment.changefeed_id for assignment in reply.assignments] == ["good"]
+    assert api.get("/api/v2/changefeeds/good").json()["checkpoint_ts"] == (1 << 63) - 1
+    failed = api.get("/api/v2/changefeeds/bad").json()
+    assert (failed["state"], failed["error"]["code"]) == ("failed", "CDC:ErrDecodeFailed")
+
+
 def test_a_checkpoint_of_tomorrow_hides_no_error(api, owner, twin, feed):
     tomorrow = tso.compose(now_ms() + 86_400_000)
     assignment = the_assignment(twin)
