@@ -87,9 +87,10 @@ def link(source: str, target: str) -> bool:
         os.link(source, target)
         return True
     except FileExistsError:
-        if not os.path.exists(source) or os.path.samefile(source, target):
-            return False
-        raise StorageFault(f"{target} is there already and was not written by this changefeed") from None
+        with contextlib.suppress(FileNotFoundError):  # another owner is at it too, and has removed the staged name
+            if not os.path.samefile(source, target):
+                raise StorageFault(f"{target} is there already and was not written by this changefeed") from None
+        return False
     except FileNotFoundError:
         if os.path.exists(target):
             return False

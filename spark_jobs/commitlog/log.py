@@ -8,6 +8,7 @@ An older owner that wakes up finds its number taken — or, when old entries wer
 at or above its number after it created the entry — and stops before it has touched anything that readers see.
 """
 
+import contextlib
 import os
 import re
 from typing import Final, TypeVar
@@ -114,11 +115,11 @@ class CommitLog:
         self._snapshot_number = number
         self._since = {}
         entries, snapshots = self._names()
-        for old in snapshots[:-2]:
-            os.unlink(self._snapshot_path(old))
-        for old in entries:
-            if old <= number - SNAPSHOT_EVERY:
-                os.unlink(self._entry_path(old))
+        gone = [self._snapshot_path(old) for old in snapshots[:-2]]
+        gone += [self._entry_path(old) for old in entries if old <= number - SNAPSHOT_EVERY]
+        for path in gone:
+            with contextlib.suppress(FileNotFoundError):  # an earlier owner woke up and goes on with its own list
+                os.unlink(path)
 
     def _names(self) -> tuple[list[int], list[int]]:
         names = os.listdir(self.folder)

@@ -121,8 +121,9 @@ class Delivery:
             raise
 
     def claim(self, begin: Callable[[], Start]) -> None:
-        """Becomes the owner: finishes what the last one committed, then writes the claim. ``begin`` is asked for a
-        position when there is none to go on from. Raises ``Fenced`` when a later owner was here already."""
+        """Becomes the owner: writes the claim, then finishes what the last one committed; who has not claimed changes
+        nothing that readers see. ``begin`` is asked for a position when there is none to go on from. Raises ``Fenced``
+        when a later owner was here already."""
         self._load()
         view, task = self.view, self.task
         if (view.feed_uid, view.epoch) >= (task.feed_uid, task.epoch) and view.number:
@@ -139,9 +140,11 @@ class Delivery:
         held_before = os.listdir(self.held)
         moved = fresh or view.rewind_id != task.rewind_id
         start = begin() if moved else Start()
-        self._finish_last()
         self.log.append(self._claim_entry(start, fresh=fresh, moved=moved))
-        self._sweep(held_before)
+        self._remove_earlier(self._owners)
+        self._finish_last()
+        self._remove_earlier(self.staging)
+        self._sweep_held(held_before)
         self._letters.drop(self.view.number)
         self._publisher.metadata(self.view.checkpoint_ts, may_go_back=self.log.moved)
         self._publisher.reassert(self.log.files_since_snapshot(), self.view.checkpoint_ts)
@@ -176,18 +179,21 @@ class Delivery:
         )
 
     def _finish_last(self) -> None:
-        """The last commit may lack its final names, index files and ``metadata``; those before it cannot."""
+        """The last commit may lack its final names and index files; those before it cannot. What ``metadata`` is to
+        say is left to the claim, which may have moved the position."""
         if self.log.last_commit is not None:
-            self._publisher.publish(self.log.last_commit)
+            self._publisher.publish(msgspec.structs.replace(self.log.last_commit, checkpoint_ts=0))
 
-    def _sweep(self, held_before: list[str]) -> None:
-        """What earlier owners left behind: staged files, and held segments that the log does not name. What came after
-        this claim is not touched: this process may have slept since, and the next owner may be at work."""
-        for folder in (self._owners, self.staging):
-            for name in os.listdir(folder):
-                uid, epoch, *_ = name.split("-")
-                if (int(uid), int(epoch)) < (self.task.feed_uid, self.task.epoch):
-                    shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+    def _remove_earlier(self, folder: str) -> None:
+        """What earlier owners left behind. What came after this claim is not touched: this process may have slept, and
+        the next owner may be at work."""
+        for name in os.listdir(folder):
+            uid, epoch, *_ = name.split("-")
+            if (int(uid), int(epoch)) < (self.task.feed_uid, self.task.epoch):
+                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+
+    def _sweep_held(self, held_before: list[str]) -> None:
+        """Held segments that were there before the claim and that the log does not name."""
         named = {segment.name for segment in self.view.held}
         self.drop_held_files([name for name in held_before if name not in named])
 

@@ -279,6 +279,34 @@ def test_a_claim_that_wakes_up_late_leaves_what_the_next_owner_holds(scene, monk
     assert scene.keys() == ["1"]
 
 
+def test_a_claimant_that_is_overtaken_puts_nothing_back(scene, monkeypatch):
+    """It finishes what the last owner committed; that owner is still alive and would go on, if it could."""
+    scene.put("a.json", insert("orders", 1, ts(1)))
+    old = scene.folder_feed()
+    deliver(old)
+    (index,) = scene.output.glob("shop/orders/*/*/meta/CDC.index")
+    index.unlink()
+    rename = os.replace
+    slept: list[Any] = []
+
+    def sleep(source, target):
+        if str(target).endswith("CDC.index") and not slept:
+            slept.append(target)
+            scene.put("b.json", insert("orders", 2, ts(2)))
+            with contextlib.suppress(Fenced):
+                deliver(old)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", sleep)
+    with contextlib.suppress(Fenced):
+        scene.folder_feed()
+    assert slept
+    monkeypatch.setattr(os, "replace", rename)
+    assert scene.read().uncommitted == []
+    deliver(scene.folder_feed())
+    assert scene.keys() == ["1", "2"]
+
+
 @pytest.mark.parametrize("name", ["CDC.index", "metadata"])
 def test_an_owner_asleep_between_its_last_look_and_a_rename_puts_nothing_back(scene, monkeypatch, name):
     scene.put("a.json", insert("orders", 1, ts(1)))
