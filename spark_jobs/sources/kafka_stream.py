@@ -10,6 +10,9 @@ from spark_jobs.sources.kafka import KafkaSource
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_FETCH_WAIT_MS: Final = "10"
+"""How long the broker holds a request when it has nothing new. A consumer asks ahead, and Spark's next task for the same
+partition asks for its end behind that, on the same connection: by default half a second, in one of few slots."""
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
@@ -49,6 +52,7 @@ def _options(source: KafkaSource) -> dict[str, str]:
         "kafka.bootstrap.servers": source.brokers,
         "kafka.security.protocol": protocol,
         "kafka.isolation.level": "read_committed",
+        "kafka.fetch.max.wait.ms": _FETCH_WAIT_MS,
         "failOnDataLoss": "true",
         "fetchOffset.numRetries": "10",
     }
