@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FETCH_WAIT_MS: Final = "10"
-"""How long the broker holds a request when it has nothing new. A consumer asks ahead, and Spark's next task for the same
-partition asks for its end behind that, on the same connection: by default half a second, in one of few slots."""
+"""How long the broker holds a request when it has nothing new. A consumer asks ahead, and Spark's next task asks
+behind that for the end of its partition, on the same connection: by default half a second, in one of few slots."""
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
