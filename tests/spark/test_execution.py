@@ -145,10 +145,12 @@ def test_splits_on_spark_give_the_files_of_splits_in_this_process(session, tmp_p
         feed = FolderFeed(scene.owner(), source, run, 2)
         feed.delivery.claim(functools.partial(feed.begin, ""))
         deliver(feed)
+        scene.put("c.json", *(insert("parcels", number, ts(10 * ROWS + number)) for number in range(1500)))
+        deliver(feed)
         outputs.append(contents(scene))
-        assert feed.delivery.view.number == 2
+        assert feed.delivery.view.number == 3
     assert outputs[0] == outputs[1]
-    assert sum("/orders/" in path and "CDC0" in path for path in outputs[0]) > 2
+    assert sum("/parcels/" in path and "CDC0" in path for path in outputs[0]) > 1, "a file of each split"
 
 
 def test_a_file_that_a_worker_cannot_read_is_named(session, tmp_path, monkeypatch):
