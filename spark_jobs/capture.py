@@ -26,12 +26,14 @@ from spark_jobs import session as spark
 from spark_jobs.feed import HostedFeed
 from spark_jobs.lease import Lease, seconds
 from spark_jobs.link import Link
+from spark_jobs.warm_up import warm_up
 from spark_jobs.wire import Assignment, FeedReport, Phase, Registration
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 VERSION: Final = "0.1.0"
+IDLE_SECONDS: Final = 2.0
 STOP_GRACE_SECONDS: Final = 3.0
 DRAIN_SECONDS: Final = 15.0
 log = structlog.get_logger("weir.capture")
@@ -67,6 +69,7 @@ class Capture:
     def run(self) -> None:
         """Until drained."""
         threading.Thread(target=self._beats, name="heartbeat", daemon=True).start()
+        threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
         while not self._draining.is_set():
             self._changed.wait(0.5)
             self._changed.clear()
@@ -75,6 +78,16 @@ class Capture:
         self._stop_all(DRAIN_SECONDS)
         self._over.set()
         self._link.deregister(self._capture_id)
+
+    def _warm_up(self) -> None:
+        """Unless there is work at once, which warms up as well."""
+        if self._draining.wait(IDLE_SECONDS) or self._feeds:
+            return
+        try:
+            with tempfile.TemporaryDirectory(prefix="weir-warm-up-") as folder:
+                warm_up(self._session, folder, self._draining)
+        except Exception as error:  # it only makes the next one slower
+            log.warning("the capture could not warm up", error=str(error)[:400])
 
     def _match(self) -> None:
         """Starts what is wanted and not here, stops what is here and not wanted, forgets what has ended."""
