@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS) + " (default: all)")
     parser.add_argument("--events", type=int, default=2_000_000, help="events of the throughput benchmarks")
     parser.add_argument("--codec-events", type=int, default=200_000, help="events of the codec benchmark")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds that count, after one to warm up")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds that count, after those to warm up")
     parser.add_argument("--seconds", type=float, default=30, help="how long freshness and footprint look")
     parser.add_argument("--typed", action="store_true", help="Flink with typed columns too, not only with texts")
     options = parser.parse_args()

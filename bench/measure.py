@@ -5,8 +5,12 @@ import statistics
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 
 import msgspec
+
+WARM_UP_ROUNDS: Final = 2
+"""Of each contender; after one, JVMs still compile, and the memory of workers still grows."""
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -51,10 +55,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 def by_turns(
     contenders: Iterable[Contender], rounds: int, events: int, size: int, *, without: Callable[[], int | None]
 ) -> list[Line]:
-    """A round to warm up, then the rounds that count. ``without``: a process whose CPU time is not counted."""
+    """Rounds to warm up, then those that count. ``without``: a process whose CPU time is not counted."""
     contenders = list(contenders)
     done: dict[str, list[Round]] = {contender.name: [] for contender in contenders}
-    for number in range(rounds + 1):
+    for number in range(1 - WARM_UP_ROUNDS, rounds + 1):
         for contender in contenders:
             os.sync()
             cpu, start = cpu_seconds(without()), time.perf_counter()
@@ -62,7 +66,7 @@ def by_turns(
             wall = time.perf_counter() - start
             used = cpu_seconds(without()) - cpu
             print(f"    {contender.name}: {own or wall:.2f} s, {used:.2f} s of CPU", flush=True)
-            if number:
+            if number > 0:
                 done[contender.name].append(Round(own or wall, used))
             contender.after(number == rounds)
     return [Line(name=name, events=events, bytes=size, rounds=runs) for name, runs in done.items()]
