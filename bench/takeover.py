@@ -1,19 +1,16 @@
 """How long a changefeed stands still when its capture is killed: to the first commit of another capture."""
 
 import argparse
-import os
-import signal
 import statistics
 import tempfile
 from pathlib import Path
 from typing import Final
 
 from bench.report import Report
-from tests.rig.captures import CaptureProcess
+from tests.rig.group import VICTIMS
 from tests.rig.rig import Feed, Rig, rig
 from tests.servers.kafka import broker
 
-VICTIMS: Final = ("the capture", "its JVM", "both")
 CAPTURES: Final = 2
 
 
@@ -46,16 +43,7 @@ def takeover(options: argparse.Namespace) -> None:
 def _kill(running: Rig, feed: Feed, victim: str) -> float:
     running.refill(CAPTURES)
     host, epoch = running.wait_for_host(feed), feed.epoch()
-    _signal(host, victim)
+    host.group.kill(victim)
     seconds = feed.wait_for_commit(epoch)
     running.drop(host)
     return seconds
-
-
-def _signal(host: CaptureProcess, victim: str) -> None:
-    if victim == "its JVM":
-        os.kill(host.group.jvm(), signal.SIGKILL)
-    elif victim == "the capture":
-        host.group.signal_leader(signal.SIGKILL)
-    else:
-        host.group.signal_all(signal.SIGKILL)

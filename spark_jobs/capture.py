@@ -85,7 +85,8 @@ class Capture:
             return
         try:
             with tempfile.TemporaryDirectory(prefix="weir-warm-up-") as folder:
-                warm_up(self._session, folder, self._draining)
+                if not warm_up(self._session, folder, self._draining) and not self.draining:
+                    log.warning("the capture could not warm up", error="the query ended by itself")
         except Exception as error:  # it only makes the next one slower
             log.warning("the capture could not warm up", error=str(error)[:400])
 

@@ -2,7 +2,7 @@
 
 A file must be complete when it appears (written elsewhere, renamed in). Files that appear together are taken in name
 order, lines in line order, every file once, however old it is. This module only parses and checks; reading is in
-``folder_stream``.
+``folder_listing`` and the pipeline.
 """
 
 import os

@@ -1,12 +1,12 @@
 """Real captures under load, killed and stopped: at each named step, at random moments, with and without their JVM."""
 
-import os
 import random
 import signal
 
 import pytest
 
 from spark_jobs.failpoints import STEPS
+from tests.rig.group import VICTIMS
 from tests.rig.rig import Rig
 
 
@@ -34,17 +34,12 @@ def test_a_capture_drains_on_sigterm_and_leaves_nobody_behind(running):
     feed.wait_for_commit(epoch)
 
 
-@pytest.mark.parametrize("victim", ["the capture", "its JVM", "both"])
+@pytest.mark.parametrize("victim", VICTIMS)
 def test_when_a_capture_is_killed_another_goes_on(running, victim):
     """How long that takes is measured by ``python -m bench takeover``."""
     feed = running.feed("topics")
     capture, epoch = running.wait_for_host(feed), feed.epoch()
-    if victim == "its JVM":
-        os.kill(capture.group.jvm(), signal.SIGKILL)
-    elif victim == "the capture":
-        capture.group.signal_leader(signal.SIGKILL)
-    else:
-        capture.group.signal_all(signal.SIGKILL)
+    capture.group.kill(victim)
     feed.wait_for_commit(epoch)
     running.drop(capture)
 

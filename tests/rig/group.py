@@ -17,6 +17,9 @@ from tests.servers.processes import end_with_parent
 _MARK = "WEIR_RIG_GROUP"
 
 
+VICTIMS = ("the capture", "its JVM", "both")
+
+
 class Group:
     """Started at once. ``stdin_open``: its standard input is a pipe that stays open until ``close_stdin``."""
 
@@ -71,6 +74,15 @@ class Group:
                 os.kill(pid, number)
             except ProcessLookupError:
                 continue
+
+    def kill(self, victim: str) -> None:
+        """``kill -9`` of one of ``VICTIMS``."""
+        if victim == "the capture":
+            self.signal_leader(signal.SIGKILL)
+        elif victim == "its JVM":
+            os.kill(self.jvm(), signal.SIGKILL)
+        else:
+            self.signal_all(signal.SIGKILL)
 
     def close_stdin(self) -> None:
         assert self._process.stdin is not None

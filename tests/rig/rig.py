@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import os
 import random
 import signal
 import threading
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.rig.captures import CaptureProcess
+from tests.rig.group import VICTIMS
 from tests.rig.plane import Plane
 from tests.rig.upstream import GrowingFolder, Pump, Topics, Upstream
 from tests.rig.waiting import wait_for
@@ -172,7 +172,7 @@ class Rig:
         """One kill at a random moment; returns what was killed, once it is gone and all changefeeds go on."""
         for feed in self.feeds:
             self.wait_for_host(feed)
-        victim, feed = chance.choice(("capture", "JVM", "both", "control plane")), chance.choice(self.feeds)
+        victim, feed = chance.choice((*VICTIMS, "control plane")), chance.choice(self.feeds)
         host, epoch = self.host(feed), feed.epoch()
         self._pass(chance.uniform(0, 1.5))
         if victim == "control plane":
@@ -180,12 +180,7 @@ class Rig:
             self._pass(chance.uniform(0, 3))
             self.plane.start()
             return victim
-        if victim == "capture":
-            host.group.signal_leader(signal.SIGKILL)
-        elif victim == "JVM":
-            os.kill(host.group.jvm(), signal.SIGKILL)
-        else:
-            host.group.signal_all(signal.SIGKILL)
+        host.group.kill(victim)
         self.drop(host)
         feed.wait_for_commit(epoch)
         return victim
