@@ -22,6 +22,7 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Final
 from zlib import crc32
 
@@ -46,6 +47,7 @@ _WORDS: Final = {"": _TABLE, "default": _TABLE, "table": _TABLE, "index-value": 
 }
 
 ToBytes = Callable[[Value], bytes]
+Hash = Callable[[RowChange], int]
 
 
 class DispatchRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,16 +68,15 @@ class _Rule(msgspec.Struct, frozen=True):
     columns: tuple[str, ...] = ()
 
 
-class _Route(msgspec.Struct, frozen=True):
-    """How the rows of a table find their partition. ``table`` is kept so that its id stays its own in the cache.
+class _Hashed(msgspec.Struct, frozen=True):
+    """A column that is hashed: its place, the CRC-32 of its name, and the bytes of a value.
 
-    ``columns``: place, CRC-32 of the name, and the bytes of a value, of each column that is hashed.
+    Without ``to_bytes`` these are Python's text of the value.
     """
 
-    table: TableSchema
-    by_ts: bool
-    start: int
-    columns: tuple[tuple[int, int, ToBytes], ...]
+    at: int
+    name: int
+    to_bytes: ToBytes | None
 
 
 class Dispatcher:
@@ -99,7 +100,7 @@ class Dispatcher:
         self._rules = [self._compile(rule, case_sensitive) for rule in rules]
         self._rules.append(_Rule(TableRules(["*.*"]), None, _TABLE))
         self._found: dict[tuple[str, str], _Rule] = {}
-        self._routes: dict[int, _Route] = {}
+        self._hashes: dict[int, tuple[Hash, TableSchema]] = {}  # with the table, so that its id stays its own
 
     def topic(self, schema: str, table: str) -> str:
         """The topic of a table's rows and DDL; of a statement on a schema (``table`` empty) the default topic."""
@@ -115,36 +116,23 @@ class Dispatcher:
 
         ``DataError`` for a name of an enum or set whose elements are not known: TiCDC hashes the number.
         """
-        route = self._routes.get(id(change.table)) or self._route(change.table)
-        if route.by_ts:
-            return change.commit_ts % partitions
-        result, row, second = route.start, change.after, change.before
-        if row is None:
-            row, second = second, None
-        for at, name, to_bytes in route.columns:
-            value = ABSENT if row is None else row[at]
-            if value is ABSENT and second is not None:
-                value = second[at]
-            if value is not None and value is not ABSENT:
-                try:
-                    result ^= crc32(to_bytes(value), name)
-                except ValueError as error:
-                    raise DataError(f"a row of {_named(change.table)} has no partition: {error}", code=FAILED) from None
-            elif value is None and self._null is not None:
-                result ^= crc32(self._null, name)
-        return result % partitions
+        table = change.table
+        try:
+            hash_of, _ = self._hashes[id(table)]
+        except KeyError:
+            hash_of = self._hash(table)
+            remember(self._hashes, id(table), (hash_of, table))
+        return hash_of(change) % partitions
 
-    def _route(self, table: TableSchema) -> _Route:
+    def _hash(self, table: TableSchema) -> Hash:
         rule = self._rule(table.schema, table.table)
+        if rule.by == _TS:
+            return attrgetter("commit_ts")
         columns = [(at, table.columns[at]) for at in _places(rule, table)]
-        route = _Route(
-            table,
-            rule.by == _TS,
-            crc32(_bytes(table.schema) + _bytes(table.table)),
-            tuple((at, crc32(_bytes(column.name)), _to_bytes(column.type)) for at, column in columns),
-        )
-        remember(self._routes, id(table), route)
-        return route
+        hashed = [_Hashed(at, crc32(_bytes(column.name)), _to_bytes(column.type)) for at, column in columns]
+        start = crc32(_bytes(table.schema) + _bytes(table.table))
+        hash_of = _hash_of_columns(table, start, hashed, self._null)
+        return _hash_of_one(start, hashed[0], hash_of) if len(hashed) == 1 else hash_of
 
     def _rule(self, schema: str, table: str) -> _Rule:
         found = self._found.get((schema, table))
@@ -168,6 +156,44 @@ class Dispatcher:
 def ddl_partitions(protocol: str, partitions: int) -> Sequence[int]:
     """The partitions that get a DDL."""
     return (0,) if protocol in FIRST_PARTITION_DDL else range(partitions)
+
+
+def _hash_of_columns(table: TableSchema, start: int, columns: Sequence[_Hashed], null: bytes | None) -> Hash:
+    def hash_of(change: RowChange) -> int:
+        result, row, second = start, change.after, change.before
+        if row is None:
+            row, second = second, None
+        for column in columns:
+            value = ABSENT if row is None else row[column.at]
+            if value is ABSENT and second is not None:
+                value = second[column.at]
+            if value is not None and value is not ABSENT:
+                try:
+                    text = f"{value!s}".encode() if column.to_bytes is None else column.to_bytes(value)
+                except ValueError as error:
+                    raise DataError(f"a row of {_named(table)} has no partition: {error}", code=FAILED) from None
+                result ^= crc32(text, column.name)
+            elif value is None and null is not None:
+                result ^= crc32(null, column.name)
+        return result
+
+    return hash_of
+
+
+def _hash_of_one(start: int, column: _Hashed, otherwise: Hash) -> Hash:
+    """For one column, as most handle keys have; ``otherwise`` for what is not usual."""
+    at, name, to_bytes = column.at, column.name, column.to_bytes
+    if to_bytes is not None:
+        return otherwise
+
+    def hash_of(change: RowChange) -> int:
+        row = change.after or change.before
+        value = None if row is None else row[at]
+        if value is None or value is ABSENT:
+            return otherwise(change)
+        return start ^ crc32(f"{value!s}".encode(), name)
+
+    return hash_of
 
 
 def _places(rule: _Rule, table: TableSchema) -> tuple[int, ...]:
@@ -199,12 +225,12 @@ def _named_index(rule: _Rule, table: TableSchema) -> tuple[int, ...]:
     raise ConfigError(f"{_named(table)} {reason} {rule.index!r} that its dispatcher names", code=FAILED)
 
 
-def _to_bytes(type_: ColumnType) -> ToBytes:
+def _to_bytes(type_: ColumnType) -> ToBytes | None:
     if type_.name in BINARY_TYPES:
         return lambda value: value if isinstance(value, bytes) else _bytes(str(value))
     text = to_text(type_, Dialect.TICDC)
     if text is str:
-        return lambda value: str(value).encode()
+        return None
     return lambda value: _bytes(text(value))
 
 

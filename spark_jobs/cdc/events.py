@@ -156,7 +156,7 @@ UPDATE: Final = RowKind.UPDATE
 DELETE: Final = RowKind.DELETE
 
 
-class RowChange(msgspec.Struct, frozen=True, kw_only=True, tag=True, gc=False):
+class RowChange(msgspec.Struct, frozen=True, tag=True, gc=False):
     """One row that changed. ``before`` for UPDATE and DELETE, ``after`` for INSERT and UPDATE; else None.
 
     ``es_ms``: commit time at the source; ``ts_ms``: when the source built the message. ``sequence``: the source's own

@@ -10,7 +10,8 @@
 * Schemas of the system itself are never selected by a ``TableFilter``; ``TableRules``, the bare list, has no such rule.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -48,17 +49,8 @@ class TableRules:
     def __init__(self, rules: Iterable[str], case_sensitive: bool = False) -> None:
         parsed = [_parse(rule, number, case_sensitive) for number, rule in enumerate(rules, 1)]
         self._rules = tuple(rule for rule in reversed(parsed) if rule is not None)
-        self._known: dict[tuple[str, str], bool] = {}
-
-    def matches(self, schema: str, table: str) -> bool:
-        """Whether the list selects this table; a second question about the same names is a look-up."""
-        known = self._known.get((schema, table))
-        if known is not None:
-            return known
-        if len(self._known) >= _REMEMBERED:
-            self._known.clear()
-        found = self._known[schema, table] = self._decide(schema, table)
-        return found
+        self.matches: Final[Callable[[str, str], bool]] = lru_cache(_REMEMBERED)(self._decide)
+        """Whether the list selects this table, by schema and name; a second question about the same is a look-up."""
 
     def matches_schema(self, schema: str) -> bool:
         """Whether a statement on the schema itself is selected."""

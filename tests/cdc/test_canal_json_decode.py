@@ -24,7 +24,7 @@ TYPES = json.loads((DATA / "canal_json_types.json").read_text())["columns"]
 
 
 def decoded(raw):
-    return Decoder({}).decode(raw)
+    return list(Decoder({}).decode(raw))
 
 
 def names(event):

@@ -259,7 +259,7 @@ def test_a_watermark_is_written_with_the_extension_only():
         '"ts":1640007049196,"sql":"","sqlType":null,"mysqlType":null,"data":null,"old":null,'
         '"_tidb":{"watermarkTs":429918007904436226}}'
     )
-    assert Encoder({}).encode(mark) == Encoder(CANAL).encode(mark) == []
+    assert [*Encoder({}).encode(mark), *Encoder(CANAL).encode(mark)] == []
 
 
 def test_canals_message_has_its_keys_in_alphabetical_order():
@@ -301,8 +301,7 @@ def test_canal_writes_xa_marks_and_statements():
 @pytest.mark.parametrize("event", [Heartbeat(), TransactionMark(kind="BEGIN"), TransactionMark(kind="END")], ids=str)
 @pytest.mark.parametrize("options", [EXTENSION, CANAL], ids=["ticdc", "canal"])
 def test_events_that_canal_json_has_no_form_for_are_left_out(event, options):
-    assert Encoder(options).encode(event) == []
-    assert Encoder(options).flush() == []
+    assert [*Encoder(options).encode(event), *Encoder(options).flush()] == []
 
 
 @pytest.mark.parametrize(

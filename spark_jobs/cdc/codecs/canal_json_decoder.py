@@ -13,6 +13,7 @@ Rules
 
 import binascii
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -21,14 +22,12 @@ from spark_jobs.cdc.codec_options import Options
 from spark_jobs.cdc.codecs.canal_json_envelope import (
     NO_EXTENSION,
     PROTOCOL,
-    UNREADABLE,
     Envelope,
     Kind,
-    check_utf8,
-    read_envelope,
-    unreadable,
+    open_envelope,
 )
 from spark_jobs.cdc.codecs.canal_json_structure import Structure, Structures
+from spark_jobs.cdc.codecs.canal_json_wording import Wordings
 from spark_jobs.cdc.errors import DecodeError
 from spark_jobs.cdc.events import (
     DELETE,
@@ -55,23 +54,24 @@ class Decoder:
     def __init__(self, options: Mapping[str, str]) -> None:
         Options(PROTOCOL, options, ())
         self._structure_of = Structures().of
+        self._wordings = Wordings(self._read_whole)
+        self.decode: Final = self._wordings.decode
+        """The events of a message; raises ``DecodeError``."""
 
-    def decode(self, message: bytes, /) -> list[Event]:
-        try:
-            if not message.isascii():
-                check_utf8(message)
-            envelope = read_envelope(message)
-        except UNREADABLE as error:
-            raise unreadable(error) from None
-        return self.events(envelope)
+    def _read_whole(self, message: bytes) -> Sequence[Event]:
+        envelope = open_envelope(message)
+        events = self.events(envelope)
+        if len(events) == 1 and type(events[0]) is RowChange:
+            self._wordings.learn(message, envelope, self._structure_of(envelope))
+        return events
 
-    def events(self, envelope: Envelope) -> list[Event]:
+    def events(self, envelope: Envelope) -> Sequence[Event]:
         """The events of a message whose envelope is open already; raises ``DecodeError``."""
         kind = _KINDS.get(envelope.type)
         rows = envelope.data
         if kind is None or not rows or envelope.is_ddl:
             make = _WITHOUT_ROWS.get(envelope.kind)
-            return [make(envelope)] if make is not None else []
+            return (make(envelope),) if make is not None else ()
         structure_of = self._structure_of
         structure = structure_of(envelope)
         old = envelope.old
@@ -79,11 +79,11 @@ class Decoder:
             read_row = structure.row
             row = read_row(rows[0])
             if kind is INSERT:
-                return [_change(envelope, structure, INSERT, None, row)]
+                return (_change(envelope, structure, INSERT, None, row),)
             if kind is DELETE:
-                return [_change(envelope, structure, DELETE, row, None)]
+                return (_change(envelope, structure, DELETE, row, None),)
             before = structure.old_row(old[0], row) if old else row
-            return [_change(envelope, structure, UPDATE, before, row)]
+            return (_change(envelope, structure, UPDATE, before, row),)
         return _changes(envelope, structure, kind, rows)
 
     def structure(self, envelope: Envelope) -> Structure:

@@ -12,29 +12,15 @@ Rules
 7. The half of an update is refused: formats that cut updates must be joined before.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
-
-from msgspec import UNSET, Raw
 
 from spark_jobs.cdc import tso
 from spark_jobs.cdc.bounded_cache import remember
 from spark_jobs.cdc.codecs.canal_json_envelope import PROTOCOL, ROW_TYPES, STATEMENT_TYPES, WATERMARK_TYPE
-from spark_jobs.cdc.codecs.canal_json_layout import (
-    CanalRow,
-    CommitTs,
-    JsonRows,
-    TicdcRow,
-    canal_json,
-    canal_rowless,
-    marked_extension,
-    rowless_extension,
-    ticdc_json,
-    ticdc_rowless,
-)
+from spark_jobs.cdc.codecs.canal_json_layout import Times, canal_rowless, rowless_extension, ticdc_rowless
 from spark_jobs.cdc.codecs.canal_json_options import encode_options
-from spark_jobs.cdc.codecs.canal_json_plan import WRONG_VALUE, TablePlans
-from spark_jobs.cdc.codecs.canal_json_text import json_of
+from spark_jobs.cdc.codecs.canal_json_plan import WRONG_VALUE, RowPlan, TablePlans
 from spark_jobs.cdc.ddl import canal_type_of
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import (
@@ -58,65 +44,49 @@ class Encoder:
     def __init__(self, options: Mapping[str, str]) -> None:
         self.options = encode_options(options)
         self._plans: dict[int, TablePlans] = {}
-        self._is_canal = self.options.dialect is Dialect.CANAL
         self._extension = self.options.extension
-        self._only_updated = self.options.only_updated
-        self._delete_old = self.options.delete_old
+        self._times = Times()
         self._write: dict[type, Callable[..., bytes | None]] = (
             {Ddl: _canal_statement, TransactionMark: _canal_mark}
-            if self._is_canal
+            if self.options.dialect is Dialect.CANAL
             else {Ddl: self._ticdc_statement, Watermark: self._ticdc_watermark}
         )
 
-    def encode(self, event: Event, /) -> list[bytes]:
-        if type(event) is RowChange:
-            return [self._row(event)]
-        write = self._write.get(type(event))
-        message = write(event) if write is not None else None
-        return [] if message is None else [message]
+    def encode(self, event: Event, /) -> Sequence[bytes]:
+        if type(event) is not RowChange:
+            make = self._write.get(type(event))
+            message = make(event) if make is not None else None
+            return () if message is None else (message,)
+        plans = self._plans.get(id(event.table)) or self._add(event.table)
+        kind = event.kind
+        plan = plans.insert if kind is INSERT else plans.update if kind is UPDATE else plans.delete
+        write = plan.write  # a method call on what is an attribute is slow
+        try:
+            message = write(event)
+        except WRONG_VALUE:
+            message = None
+        return (message or self._unusual_row(event, plans, plan),)
 
-    def flush(self) -> list[bytes]:
-        return []
+    def flush(self) -> Sequence[bytes]:
+        return ()
 
-    def _row(self, change: RowChange) -> bytes:
+    def _unusual_row(self, change: RowChange, plans: TablePlans, plan: RowPlan) -> bytes:
+        """The message of a row that lacks columns; raises ``EncodeError`` for everything else."""
         if not self._extension and (change.only_handle_key or change.claim_check):
             refuse_key_only(change, PROTOCOL)
-        plans = self._plans.get(id(change.table)) or self._add(change.table)
-        kind, row, before = change.kind, change.after, None
-        if kind is INSERT:
-            plan = plans.insert
-        elif kind is DELETE:
-            plan, row = plans.delete, change.before
-        else:
-            plan, before = plans.update, change.before
-        if row is None or (before is None and kind is UPDATE):
+        row = change.before if change.kind is DELETE else change.after
+        if row is None or (change.before is None and change.kind is UPDATE):
             raise EncodeError(PROTOCOL, _missing(change))
         try:
-            make = plan.object  # a method call on what is an attribute is slow
-            data = make(row)
-            if data is None:
-                plan = plans.partial(plan, row)
-                make = plan.object
-                data = make(row)
-            old: JsonRows | None = None
-            if before is not None:
-                old = [plan.changes(before, row) if self._only_updated else make(before) or plan.cells(before)]
-            elif self._delete_old and kind is DELETE:
-                old = [data]
-            parts = plan.parts(row)
-        except WRONG_VALUE:
-            plan.explain(row, before)
-        es = change.es_ms or tso.physical_ms(change.commit_ts)
-        ts = change.ts_ms or es
-        if self._is_canal:
-            database, middle, names, type_ = parts
-            gtid = Raw(json_of(change.origin.gtid, Dialect.CANAL))
-            return canal_json(CanalRow([data], database, es, gtid, change.sequence, middle, old, names, ts, type_))
-        head, middle = parts
-        return ticdc_json(TicdcRow(head, es, ts, middle, old, [data], _tidb(change) if self._extension else UNSET))
+            message = plans.partial(plan, row).write(change)
+        except (*WRONG_VALUE, IndexError):
+            message = None
+        if message is None:
+            plan.explain(row, change.before)
+        return message
 
     def _add(self, table: TableSchema) -> TablePlans:
-        plans = TablePlans(table, self.options)
+        plans = TablePlans(table, self.options, self._times)
         remember(self._plans, id(table), plans)
         return plans
 
@@ -132,12 +102,6 @@ class Encoder:
         es = mark.es_ms or tso.physical_ms(mark.watermark_ts)
         extension = rowless_extension(watermark_ts=mark.watermark_ts)
         return ticdc_rowless(WATERMARK_TYPE, False, ("", ""), es, mark.ts_ms or es, "", extension)
-
-
-def _tidb(change: RowChange) -> CommitTs | Raw:
-    if change.row_key or change.only_handle_key or change.claim_check:
-        return marked_extension(change.commit_ts, change.only_handle_key, change.claim_check, change.row_key)
-    return CommitTs(change.commit_ts)
 
 
 def _canal_statement(ddl: Ddl) -> bytes:

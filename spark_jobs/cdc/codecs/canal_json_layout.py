@@ -7,90 +7,57 @@ TiCDC, ``_tidb``        rows: commitTs [onlyHandleKey] [claimCheckLocation] [row
 Canal                   data database es gtid id isDdl mysqlType old pkNames sql sqlType table ts type
 ======================= ==============================================================================================
 
-A row message is a struct that msgspec writes. Its members of type ``Raw`` are what rows of one kind and structure have
-in common: JSON text that begins with the value of the member and goes on with all members up to the next of the struct.
+A row message is put together of what rows of one kind and structure have in common and what they have not:
+
+======================= ==============================================================================================
+TiCDC                   head times middle [old ``NEXT_ROW``] new tail
+Canal                   ``CANAL_ROW``, filled
+======================= ==============================================================================================
 """
 
 import binascii
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple
 
-import msgspec
-from msgspec import UNSET, Raw, UnsetType
-from msgspec.structs import replace
-
-from spark_jobs.cdc.codecs.canal_json_text import JSON, go_escaped, json_of
+from spark_jobs.cdc.codecs.canal_json_text import json_of
 from spark_jobs.cdc.events import RowKind
 from spark_jobs.cdc.mysql_types import Dialect
 
-JsonRows: TypeAlias = list[Any] | list[Raw]
-"""The rows of ``data`` or ``old``: whatever msgspec writes as objects."""
+NEXT_ROW: Final = b'],"data":['
+TAIL: Final = b"]}"
+"""Of a message without ``_tidb``."""
+
+CANAL_ROW: Final = (
+    b'{"data":[%b],"database":%b,"es":%d,"gtid":%b,"id":%d,"isDdl":%b,"old":%b,"pkNames":%b,"ts":%d,"type":%b}'
+)
+"""``old`` is null or a list."""
 
 
-class CommitTs(msgspec.Struct, gc=False):
-    """``_tidb`` of nearly all rows."""
+class Times:
+    """The times of a message as text. The last ones are remembered, since the rows of a transaction have the same.
 
-    commitTs: int
+    Whoever wants ``times`` or ``tail`` looks whether what he has is what they are made of, and sets it if not.
+    """
 
+    __slots__ = ("commit_ts", "es", "tail", "times", "ts")
 
-class TicdcRow(msgspec.Struct, gc=False, rename={"head": "id", "middle": "sql", "tidb": "_tidb"}):
-    """A row message of TiCDC's; ``_tidb`` is left out unless it is given."""
+    def __init__(self) -> None:
+        self.set(0, 0)
+        self.set_commit_ts(0)
 
-    head: Raw
-    es: int
-    ts: int
-    middle: Raw
-    old: JsonRows | None
-    data: JsonRows
-    tidb: CommitTs | Raw | UnsetType = UNSET
+    def set(self, es: int, ts: int) -> None:
+        self.es, self.ts = es, ts
+        self.times = b'%d,"ts":%d' % (es, ts)
 
-
-class CanalRow(msgspec.Struct, gc=False, rename={"middle": "isDdl", "names": "pkNames"}):
-    """A row message of Canal's own server."""
-
-    data: JsonRows
-    database: Raw
-    es: int
-    gtid: Raw
-    id: int
-    middle: Raw
-    old: JsonRows | None
-    names: Raw
-    ts: int
-    type: Raw
-
-
-M = TypeVar("M", TicdcRow, CanalRow)
-
-
-def ticdc_json(message: TicdcRow) -> bytes:
-    """The message with Go's escapes."""
-    try:
-        json = JSON.encode(message)
-    except UnicodeEncodeError:
-        json = JSON.encode(_with_replaced_bytes(message, Dialect.TICDC))
-    # the test of ``go_escaped``, here because nearly every message passes it
-    plain = 60 not in json and 62 not in json and 38 not in json and 92 not in json and 0xE2 not in json
-    return json if plain else go_escaped(json)
-
-
-def canal_json(message: CanalRow) -> bytes:
-    """Likewise, without escapes."""
-    try:
-        return JSON.encode(message)
-    except UnicodeEncodeError:
-        return JSON.encode(_with_replaced_bytes(message, Dialect.CANAL))
-
-
-def _with_replaced_bytes(message: M, dialect: Dialect) -> M:
-    data = [Raw(json_of(row, dialect)) for row in message.data]
-    old = None if message.old is None else [Raw(json_of(row, dialect)) for row in message.old]
-    return replace(message, data=data, old=old)
+    def set_commit_ts(self, commit_ts: int) -> None:
+        self.commit_ts = commit_ts
+        self.tail = b'],"_tidb":{"commitTs":%d}}' % commit_ts
 
 
 class RowParts(NamedTuple):
-    """JSON text of what all rows of one kind and structure have in common."""
+    """JSON text of what all rows of one kind and structure have in common. ``has_old``: there are rows in ``old``."""
 
     kind: RowKind
+    has_old: bool
     schema: bytes
     table: bytes
     pk_names: bytes
@@ -98,33 +65,34 @@ class RowParts(NamedTuple):
     mysql_types: bytes
 
 
-def ticdc_row_parts(parts: RowParts) -> tuple[Raw, Raw]:
-    """``head`` and ``middle`` of ``TicdcRow``."""
-    kind, schema, table, pk_names, sql_types, mysql_types = parts
-    head = b'0,"database":%b,"table":%b,"pkNames":%b,"isDdl":false,"type":"%b"'
+def ticdc_row_parts(parts: RowParts) -> tuple[bytes, bytes]:
+    """``head`` and ``middle``: up to the value of ``es``, and from behind that of ``ts`` up to the first row."""
+    kind, has_old, schema, table, pk_names, sql_types, mysql_types = parts
     return (
-        Raw(head % (schema, table, pk_names, kind.encode())),
-        Raw(b'"","sqlType":%b,"mysqlType":%b' % (sql_types, mysql_types)),
+        b'{"id":0,"database":%b,"table":%b,"pkNames":%b,"isDdl":false,"type":"%b","es":'
+        % (schema, table, pk_names, kind.encode()),
+        b',"sql":"","sqlType":%b,"mysqlType":%b,"old":%b'
+        % (sql_types, mysql_types, b"[" if has_old else b'null,"data":['),
     )
 
 
-def canal_row_parts(parts: RowParts) -> tuple[Raw, Raw, Raw, Raw]:
-    """``database``, ``middle``, ``names`` and ``type`` of ``CanalRow``."""
-    kind, schema, table, pk_names, sql_types, mysql_types = parts
+def canal_row_parts(parts: RowParts) -> tuple[bytes, bytes, bytes, bytes]:
+    """Of ``CANAL_ROW`` what goes into ``database``, ``isDdl``, ``pkNames`` and ``type``, with what follows each."""
+    kind, _, schema, table, pk_names, sql_types, mysql_types = parts
     return (
-        Raw(schema),
-        Raw(b'false,"mysqlType":%b' % mysql_types),
-        Raw(b'%b,"sql":"","sqlType":%b,"table":%b' % (pk_names, sql_types, table)),
-        Raw(b'"%b"' % kind.encode()),
+        schema,
+        b'false,"mysqlType":%b' % mysql_types,
+        b'%b,"sql":"","sqlType":%b,"table":%b' % (pk_names, sql_types, table),
+        b'"%b"' % kind.encode(),
     )
 
 
-def marked_extension(commit_ts: int, only_handle_key: bool, claim_check: str, row_key: bytes) -> Raw:
-    """``_tidb`` of a row that has more in it than its commit-ts."""
+def marked_tail(commit_ts: int, only_handle_key: bool, claim_check: str, row_key: bytes) -> bytes:
+    """The end of a message that has more in ``_tidb`` than its commit-ts."""
     handle = b',"onlyHandleKey":true' if only_handle_key else b""
     claim = b',"claimCheckLocation":' + json_of(claim_check, Dialect.TICDC) if claim_check else b""
     key = b',"rowkey":"%b"' % binascii.b2a_base64(row_key, newline=False) if row_key else b""
-    return Raw(b'{"commitTs":%d%b}' % (commit_ts, handle + claim + key))
+    return b'],"_tidb":{"commitTs":%d%b}}' % (commit_ts, handle + claim + key)
 
 
 def ticdc_rowless(

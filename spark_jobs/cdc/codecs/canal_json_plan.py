@@ -25,10 +25,11 @@ import msgspec
 
 from spark_jobs.cdc.bounded_cache import remember
 from spark_jobs.cdc.codecs.canal_json_envelope import PROTOCOL
-from spark_jobs.cdc.codecs.canal_json_layout import RowParts, canal_row_parts, ticdc_row_parts
+from spark_jobs.cdc.codecs.canal_json_layout import RowParts, Times, canal_row_parts, ticdc_row_parts
 from spark_jobs.cdc.codecs.canal_json_options import EncodeOptions
-from spark_jobs.cdc.codecs.canal_json_rows import Conversion, object_maker, usual_row_test
+from spark_jobs.cdc.codecs.canal_json_rows import Conversion
 from spark_jobs.cdc.codecs.canal_json_text import json_of
+from spark_jobs.cdc.codecs.canal_json_writers import Form, message_writer, parts_finder, usual_row
 from spark_jobs.cdc.eligibility import handle_key
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import (
@@ -68,46 +69,55 @@ def written_columns(table: TableSchema, options: EncodeOptions) -> tuple[int, ..
 class RowPlan:
     """How rows of one kind and one table that carry the columns ``indexes`` are written."""
 
-    def __init__(self, kind: RowKind, table: TableSchema, indexes: tuple[int, ...], options: EncodeOptions) -> None:
+    def __init__(
+        self, kind: RowKind, table: TableSchema, indexes: tuple[int, ...], options: EncodeOptions, times: Times
+    ) -> None:
         self.table = table
         self.indexes = indexes
         self.kind = kind
         self._dialect = options.dialect
+        self._has_old = kind is UPDATE or (kind is DELETE and options.delete_old)
         self._pk_names = json_of(_key_names(table, options.dialect), options.dialect)
         self._columns = [table.columns[index] for index in indexes]
-        names = [column.name for column in self._columns]
-        conversions = [_conversion(column.type, options.dialect) for column in table.columns]
-        self.object: Final = object_maker(conversions, indexes, _json_object(names))
-        """What JSON writes for a row; None where the row lacks a column. Raises what ``WRONG_VALUE`` names."""
         self._codes = _varying_codes(table, indexes, options.dialect)
         self._mysql_types = json_of(
             {column.name: _mysql_type(column, options) for column in self._columns}, self._dialect
         )
         self._parts: dict[tuple[int, ...], tuple[Any, ...]] = {}
-        self._varying = tuple(index for index, _ in self._codes)
-        wider = [(index, wider_code(table.columns[index].type)) for index in self._varying]
-        self._is_usual = usual_row_test(
-            [(index, limit_code[0]) for index, limit_code in wider if limit_code],
-            [index for index, limit_code in wider if not limit_code],
-        )
-        self._usual = self._parts_of(tuple(sql_code(table.columns[index].type) for index in self._varying))
-
-    def parts(self, row: Row) -> tuple[Any, ...]:
-        """What the message of this row has in common with others: see ``ticdc_row_parts`` and ``canal_row_parts``.
+        form = self._form(options, times)
+        self.write: Final = message_writer(form)
+        """The message of a change: see ``message_writer``."""
+        self.parts: Final = parts_finder(form)
+        """What the message of a row has in common with others: see ``ticdc_row_parts`` and ``canal_row_parts``.
 
         Raises what ``WRONG_VALUE`` names.
         """
-        is_usual = self._is_usual
-        if is_usual is None or is_usual(row):
-            return self._usual
-        return self._parts_of(tuple([code(row[index]) for index, code in self._codes]))
+
+    def _form(self, options: EncodeOptions, times: Times) -> Form:
+        wider = [(index, wider_code(self.table.columns[index].type)) for index, _ in self._codes]
+        return Form(
+            kind=self.kind,
+            options=options,
+            conversions=[_conversion(column.type, options.dialect) for column in self.table.columns],
+            indexes=self.indexes,
+            make=_json_object([column.name for column in self._columns]),
+            is_usual=usual_row(
+                [(index, limit_code[0]) for index, limit_code in wider if limit_code],
+                [index for index, limit_code in wider if not limit_code],
+            ),
+            usual=self._parts_of(tuple([sql_code(self.table.columns[index].type) for index, _ in self._codes])),
+            unusual=lambda row: self._parts_of(tuple([code(row[index]) for index, code in self._codes])),
+            changes=self.changes,
+            cells=self.cells,
+            times=times,
+        )
 
     def _parts_of(self, codes: tuple[int, ...]) -> tuple[Any, ...]:
         """For these codes, in ``sqlType``, of the columns whose codes vary."""
         found = self._parts.get(codes)
         if found is None:
             names = json_of(self.table.schema, self._dialect), json_of(self.table.table, self._dialect), self._pk_names
-            parts = RowParts(self.kind, *names, self._sql_types(codes), self._mysql_types)
+            parts = RowParts(self.kind, self._has_old, *names, self._sql_types(codes), self._mysql_types)
             found = ticdc_row_parts(parts) if self._dialect is Dialect.TICDC else canal_row_parts(parts)
             remember(self._parts, codes, found)
         return found
@@ -147,7 +157,7 @@ class RowPlan:
         raise EncodeError(PROTOCOL, f"{self.table.schema}.{self.table.table}: {reason}")
 
     def _sql_types(self, codes: tuple[int, ...]) -> bytes:
-        varying = dict(zip(self._varying, codes, strict=True))
+        varying = {index: code for (index, _), code in zip(self._codes, codes, strict=True)}
         columns = zip(self.indexes, self._columns, strict=True)
         return json_of(
             {column.name: varying.get(index, sql_code(column.type)) for index, column in columns}, self._dialect
@@ -198,14 +208,15 @@ class TablePlans:
     It keeps the table alive, because plans are found by the table's identity.
     """
 
-    def __init__(self, table: TableSchema, options: EncodeOptions) -> None:
+    def __init__(self, table: TableSchema, options: EncodeOptions, times: Times) -> None:
         indexes = written_columns(table, options)
         handle = handle_key(table) if options.delete_only_handle_key else ()
         self._table = table
         self._options = options
-        self.insert = RowPlan(INSERT, table, indexes, options)
-        self.update = RowPlan(UPDATE, table, indexes, options)
-        self.delete = RowPlan(DELETE, table, handle or indexes, options)
+        self._times = times
+        self.insert = RowPlan(INSERT, table, indexes, options, times)
+        self.update = RowPlan(UPDATE, table, indexes, options, times)
+        self.delete = RowPlan(DELETE, table, handle or indexes, options, times)
         self._partial: dict[tuple[RowKind, tuple[int, ...]], RowPlan] = {}
 
     def partial(self, plan: RowPlan, row: Row) -> RowPlan:
@@ -213,6 +224,6 @@ class TablePlans:
         indexes = tuple([index for index in plan.indexes if row[index] is not ABSENT])
         found = self._partial.get((plan.kind, indexes))
         if found is None:
-            found = RowPlan(plan.kind, self._table, indexes, self._options)
+            found = RowPlan(plan.kind, self._table, indexes, self._options, self._times)
             remember(self._partial, (plan.kind, indexes), found)
         return found

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from spark_jobs.cdc import tso
 from spark_jobs.cdc.codecs.canal_json_cache import StructureCache
@@ -37,9 +37,8 @@ from spark_jobs.cdc.codecs.canal_json_envelope import (
     open_envelope,
     read_envelope,
 )
-from spark_jobs.cdc.codecs.canal_json_layout import CommitTs, TicdcRow, marked_extension
+from spark_jobs.cdc.codecs.canal_json_layout import NEXT_ROW, TAIL, Times, marked_tail
 from spark_jobs.cdc.codecs.canal_json_plan import RowPlan, TablePlans
-from spark_jobs.cdc.codecs.canal_json_text import JSON
 from spark_jobs.cdc.errors import ConfigError, DecodeError
 from spark_jobs.cdc.events import Row, TableSchema
 from spark_jobs.cdc.mysql_types import Dialect
@@ -47,7 +46,6 @@ from spark_jobs.cdc.mysql_types import Dialect
 BLANK: Final = Envelope(type="INSERT", data=[])
 """Stands for a blank line; its kind is NOTHING."""
 
-write_json: Final = JSON.encode_into
 _TYPES_WITH_TWO_TEXTS: Final = frozenset({"float", "double", "year"})
 
 
@@ -79,6 +77,7 @@ class Relay:
         self._end = end
         self._extension = self.encoder.options.extension
         self._delete_old = self.encoder.options.delete_old
+        self._times = Times()
         self.form: Final = StructureCache(self._new_form).of
         """The form of a message with rows; its ``table`` is the same object as long as the structure stays.
 
@@ -138,27 +137,41 @@ class Relay:
         values = form.whole_row(data[0])
         if values is None or (not self._extension and envelope.is_partial):
             return False
+        parts: list[bytes | Raw] = [data[0]]
         if kind == "UPDATE":
             if old is None or len(old) != 1 or form.whole_row(old[0]) is None:
                 return False
+            parts = [old[0], NEXT_ROW, data[0]]
         elif kind == "DELETE":
-            old = data if self._delete_old else None
+            if self._delete_old:
+                parts = [data[0], NEXT_ROW, data[0]]
         elif old:
             return False
-        else:
-            old = None
         head, middle = plan.parts(values)
-        es = envelope.es or tso.physical_ms(commit_ts)
-        extension = _extension(envelope.extension, commit_ts) if self._extension else UNSET
-        write_json(TicdcRow(head, es, envelope.ts or es, middle, old, data, extension), output, -1)
+        es, times = envelope.es or tso.physical_ms(commit_ts), self._times
+        ts = envelope.ts or es
+        if es != times.es or ts != times.ts:
+            times.set(es, ts)
+        output += b"".join((head, times.times, middle, *parts, self._tail(envelope.extension, commit_ts)))
         output += self._end
         return True
+
+    def _tail(self, tidb: TidbExtension | None, commit_ts: int) -> bytes:
+        if not self._extension:
+            return TAIL
+        if tidb is not None and (tidb.only_handle_key or tidb.claim_check_location or tidb.rowkey):
+            key = row_key(tidb.rowkey) if tidb.rowkey else b""
+            return marked_tail(commit_ts, tidb.only_handle_key, tidb.claim_check_location, key)
+        times = self._times
+        if commit_ts != times.commit_ts:
+            times.set_commit_ts(commit_ts)
+        return times.tail
 
     def _new_form(self, envelope: Envelope) -> Form:
         structure = self.decoder.structure(envelope)
         table = structure.table
         options = self.encoder.options
-        plans = TablePlans(table, options)
+        plans = TablePlans(table, options, self._times)
         chosen = {"INSERT": plans.insert}
         if not options.only_updated:
             chosen["UPDATE"] = plans.update
@@ -166,13 +179,6 @@ class Relay:
             chosen["DELETE"] = plans.delete
         two_texts = any(column.type.name in _TYPES_WITH_TWO_TEXTS for column in table.columns)
         return Form(table, structure.whole_row, two_texts, chosen)
-
-
-def _extension(tidb: TidbExtension | None, commit_ts: int) -> CommitTs | Raw:
-    if tidb is None or not (tidb.only_handle_key or tidb.claim_check_location or tidb.rowkey):
-        return CommitTs(commit_ts)
-    key = row_key(tidb.rowkey) if tidb.rowkey else b""
-    return marked_extension(commit_ts, tidb.only_handle_key, tidb.claim_check_location, key)
 
 
 def _is_plain(message: bytes) -> bool:

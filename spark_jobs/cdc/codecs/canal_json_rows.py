@@ -1,4 +1,4 @@
-"""Functions over rows that are made for one list of columns, so that no row pays for deciding about its columns.
+"""Readers of rows that are made for one list of columns, so that no row pays for deciding about its columns.
 
 They are generated as source text, as ``dataclasses`` does it: a loop over the columns that need a conversion costs
 twice as much per row. The text holds names of our own only (``c0``, ``f0`` …), nothing that comes with the data.
@@ -48,51 +48,12 @@ def made(json):
         return otherwise(json)
 """
     names = {"read": read, "check": check, "refused": refused, "otherwise": otherwise, "astuple": astuple}
-    made: Callable[[Any], Row | R] = _define(source, functions | names)
+    made: Callable[[Any], Row | R] = define(source, functions | names)
     return made
 
 
-def object_maker(
-    conversions: Sequence[Conversion], indexes: Sequence[int], make: Callable[..., object]
-) -> Callable[[Row], object | None]:
-    """A function from a row to ``make(text of each column in indexes)``; to None where one of these is ABSENT.
-
-    ``conversions`` is parallel to the row. Raises ``ValueError`` for a row of another length.
-    """
-    names, functions = _names(conversions)
-    absent = " or ".join(f"c{index} is ABSENT" for index in indexes) or "False"
-    cells = ", ".join(_cell(index, conversions[index]) for index in indexes)
-    source = f"def made(row):\n    {names} = row\n    if {absent}:\n        return None\n    return make({cells})\n"
-    made: Callable[[Row], object | None] = _define(source, functions | {"make": make})
-    return made
-
-
-def _cell(index: int, conversion: Conversion) -> str:
-    if conversion is None:
-        return f"c{index}"
-    text = f"f'{{c{index}}}'" if conversion is str else f"f{index}(c{index})"  # the same, without a call
-    return f"None if c{index} is None else {text}"
-
-
-def usual_row_test(limits: Sequence[tuple[int, int]], never_null: Sequence[int]) -> Callable[[Row], bool] | None:
-    """Whether the columns in ``limits`` are numbers up to a limit, and those in ``never_null`` are not NULL.
-
-    None where there is nothing to test.
-    """
-    tests = [f"(c := row[{index}]) is not None and c <= {limit}" for index, limit in limits]
-    tests += [f"row[{index}] is not None" for index in never_null]
-    if not tests:
-        return None
-    made: Callable[[Row], bool] = _define(f"def made(row):\n    return {' and '.join(tests)}\n", {})
-    return made
-
-
-def _names(conversions: Sequence[Conversion]) -> tuple[str, dict[str, object]]:
-    names = "".join(f"c{index}, " for index in range(len(conversions))) or "()"
-    return names, {f"f{index}": function for index, function in enumerate(conversions)}
-
-
-def _define(source: str, functions: dict[str, object]) -> Any:
+def define(source: str, functions: dict[str, object]) -> Any:
+    """The function ``made`` of a source text that uses these names."""
     scope: dict[str, object] = {"ABSENT": ABSENT, **functions}
     exec(source, scope)
     return scope["made"]

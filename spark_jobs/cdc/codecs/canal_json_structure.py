@@ -15,13 +15,13 @@ Rules
 
 import re
 from collections.abc import Callable
-from typing import Final, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Raw
 
 from spark_jobs.cdc.bounded_cache import remember
-from spark_jobs.cdc.codecs.canal_json_cache import StructureCache
+from spark_jobs.cdc.codecs.canal_json_cache import StructureCache, read_types
 from spark_jobs.cdc.codecs.canal_json_envelope import PROTOCOL, Envelope, Int64, unreadable
 from spark_jobs.cdc.codecs.canal_json_rows import Conversion, row_reader
 from spark_jobs.cdc.errors import DecodeError
@@ -43,7 +43,6 @@ MAX_COLUMNS: Final = 4096  # MySQL's own limit
 _MAX_UINT64: Final = (1 << 64) - 1
 
 _CODES = msgspec.json.Decoder(dict[str, int] | None)
-_TYPES = msgspec.json.Decoder(dict[str, str] | None)
 _NAMES = msgspec.json.Decoder(list[str] | None)
 _CELLS = msgspec.json.Decoder(dict[str, Raw])
 _CELL = msgspec.json.Decoder(str | int | float | None)
@@ -74,7 +73,7 @@ def _columns(envelope: Envelope) -> tuple[tuple[str, str, bool], ...]:
     """(name, type text, is key) of each column."""
     try:
         codes = _CODES.decode(envelope.sql_type)
-        types = _TYPES.decode(envelope.mysql_type)
+        types = read_types(envelope.mysql_type)
         keys = frozenset(_NAMES.decode(envelope.pk_names) or ())
     except (msgspec.MsgspecError, RecursionError) as error:
         raise DecodeError(PROTOCOL, f"sqlType, mysqlType or pkNames: {error}") from None
@@ -116,13 +115,19 @@ class Structure:
         self._readers = tuple((column.name, from_text(column.type)) for column in table.columns)
         self._names = frozenset(name for name, _ in self._readers)
         self._old_is_partial = False
-        self.row: Final = _row_reader(table, self._row_by_cells)
+        whole, part = _struct_reader(table, required=True), _struct_reader(table, required=False)
+        self.row: Final = _row_reader(table, whole, self._row_by_cells)
         """A member of ``data``; raises ``DecodeError``."""
-        self.whole_row: Final = _row_reader(table, _nothing)
-        """A row that has all columns and can be read without doubt; None for every other."""
-        self._part: Final = _row_reader(table, self._row_by_cells, required=False)
+        self.plain: Final = None if _doubles(table) or any(_conversions(table)) else whole
+        """The struct that holds the values of a member of ``data`` as they are; None if none does.
 
-    def old_row(self, raw: Raw, new: Row) -> Row:
+        Raises ``MsgspecError`` and ``ValueError`` for what ``row`` may yet read.
+        """
+        self.whole_row: Final = _row_reader(table, whole, _nothing)
+        """A row that has all columns and can be read without doubt; None for every other."""
+        self._part: Final = _row_reader(table, part, self._row_by_cells)
+
+    def old_row(self, raw: Raw | bytes, new: Row) -> Row:
         """A member of ``old``, where the columns that it leaves out are as in ``new``; raises ``DecodeError``."""
         if not self._old_is_partial:
             whole = self.whole_row(raw)
@@ -131,7 +136,7 @@ class Structure:
             self._old_is_partial = True  # likely the source's habit: spares the next rows the detour
         return tuple([after if old is ABSENT else old for old, after in zip(self._part(raw), new, strict=True)])
 
-    def _row_by_cells(self, raw: Raw) -> Row:
+    def _row_by_cells(self, raw: Raw | bytes) -> Row:
         try:
             cells = _CELLS.decode(raw)
         except msgspec.MsgspecError as error:
@@ -155,12 +160,20 @@ def _value(name: str, raw: Raw, read: FromText) -> Value:
 
 
 R = TypeVar("R")
+StructReader: TypeAlias = Callable[[Raw | bytes], msgspec.Struct]
 
 
 def _row_reader(
-    table: TableSchema, otherwise: Callable[[Raw], R], *, required: bool = True
-) -> Callable[[Raw], Row | R]:
-    """A reader of rows; what it refuses is read by ``otherwise``.
+    table: TableSchema, read: StructReader | None, otherwise: Callable[[Raw | bytes], R]
+) -> Callable[[Raw | bytes], Row | R]:
+    """A reader of rows; what it refuses is read by ``otherwise``."""
+    if read is None:
+        return otherwise
+    return row_reader(read, _conversions(table), _doubles(table), _check_double, _REFUSED, otherwise)
+
+
+def _struct_reader(table: TableSchema, *, required: bool) -> StructReader | None:
+    """A reader of rows as structs with the fields ``c0``, ``c1`` …; None if there can be no such struct.
 
     It refuses columns that the table has not and, if all are ``required``, missing ones.
     """
@@ -176,14 +189,19 @@ def _row_reader(
             gc=False,
         )
     except ValueError:
-        return otherwise  # a column has a name that such a struct cannot have: quotes, backslashes
-    read = msgspec.json.Decoder(row, strict=False).decode
-    doubles = [index for index, column in enumerate(table.columns) if column.type.name == "double"]
-    conversions = [_conversion(column.type) for column in table.columns]
-    return row_reader(read, conversions, doubles, _check_double, _REFUSED, otherwise)
+        return None  # a column has a name that such a struct cannot have: quotes, backslashes
+    return msgspec.json.Decoder(row, strict=False).decode
 
 
-def _nothing(raw: Raw) -> None:
+def _conversions(table: TableSchema) -> list[Conversion]:
+    return [_conversion(column.type) for column in table.columns]
+
+
+def _doubles(table: TableSchema) -> list[int]:
+    return [index for index, column in enumerate(table.columns) if column.type.name == "double"]
+
+
+def _nothing(raw: Raw | bytes) -> None:
     return None
 
 
@@ -213,7 +231,7 @@ def _at_most_uint64(value: int) -> int:
     return value
 
 
-def _check_double(value: float, raw: Raw) -> None:
+def _check_double(value: float, raw: Raw | bytes) -> None:
     """The reader in C takes NaN and infinity, and loses the sign of -0."""
     if value or _NEGATIVE_ZERO.search(raw):
         raise ValueError("a double that must be read from its text")

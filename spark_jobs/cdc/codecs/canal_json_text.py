@@ -38,8 +38,13 @@ def json_of(value: object, dialect: Dialect) -> bytes:
     try:
         json = JSON.encode(value)
     except UnicodeEncodeError:
-        json = JSON.encode(_without_surrogates(msgspec.to_builtins(value)))
+        json = json_of_any_text(value)
     return go_escaped(json) if dialect is Dialect.TICDC else json
+
+
+def json_of_any_text(value: object) -> bytes:
+    """JSON with U+FFFD for every byte of text that was not UTF-8."""
+    return JSON.encode(_without_surrogates(msgspec.to_builtins(value)))
 
 
 def _without_surrogates(value: object) -> object:
