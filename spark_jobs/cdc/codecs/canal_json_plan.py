@@ -19,6 +19,7 @@ Canal's
 """
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -58,12 +59,6 @@ from spark_jobs.cdc.mysql_types import (
 from spark_jobs.cdc.mysql_values import to_text
 
 WRONG_VALUE: Final = (ValueError, TypeError, AttributeError)
-
-
-def written_columns(table: TableSchema, options: EncodeOptions) -> tuple[int, ...]:
-    """Indexes of the columns that a message of this table holds."""
-    everything = options.dialect is Dialect.CANAL
-    return tuple(index for index, column in enumerate(table.columns) if everything or column.generated != "virtual")
 
 
 class RowPlan:
@@ -209,21 +204,39 @@ class TablePlans:
     """
 
     def __init__(self, table: TableSchema, options: EncodeOptions, times: Times) -> None:
-        indexes = written_columns(table, options)
-        handle = handle_key(table) if options.delete_only_handle_key else ()
         self._table = table
         self._options = options
         self._times = times
-        self.insert = RowPlan(INSERT, table, indexes, options, times)
-        self.update = RowPlan(UPDATE, table, indexes, options, times)
-        self.delete = RowPlan(DELETE, table, handle or indexes, options, times)
         self._partial: dict[tuple[RowKind, tuple[int, ...]], RowPlan] = {}
+
+    @cached_property
+    def insert(self) -> RowPlan:
+        return self._plan(INSERT, self._written)
+
+    @cached_property
+    def update(self) -> RowPlan:
+        return self._plan(UPDATE, self._written)
+
+    @cached_property
+    def delete(self) -> RowPlan:
+        handle = handle_key(self._table) if self._options.delete_only_handle_key else ()
+        return self._plan(DELETE, handle or self._written)
 
     def partial(self, plan: RowPlan, row: Row) -> RowPlan:
         """For a row that lacks some of the columns of ``plan``."""
         indexes = tuple([index for index in plan.indexes if row[index] is not ABSENT])
         found = self._partial.get((plan.kind, indexes))
         if found is None:
-            found = RowPlan(plan.kind, self._table, indexes, self._options, self._times)
+            found = self._plan(plan.kind, indexes)
             remember(self._partial, (plan.kind, indexes), found)
         return found
+
+    @property
+    def _written(self) -> tuple[int, ...]:
+        """Indexes of the columns that a message of this table holds."""
+        everything = self._options.dialect is Dialect.CANAL
+        columns = enumerate(self._table.columns)
+        return tuple(index for index, column in columns if everything or column.generated != "virtual")
+
+    def _plan(self, kind: RowKind, indexes: tuple[int, ...]) -> RowPlan:
+        return RowPlan(kind, self._table, indexes, self._options, self._times)
