@@ -4,6 +4,7 @@ Canal cannot carry: text that is not UTF-8; commit-ts (only whole messages' time
 name, type text, key and ordinal of its columns; ``before`` of nothing else than updates and deletes.
 """
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +31,7 @@ from spark_jobs.cdc.events import (
 )
 from spark_jobs.cdc.mysql_types import parse_type
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
-from tests.cdc.canal_messages import packet
+from tests.cdc.canal_messages import column, packet, rows_entry
 
 Values = st.SearchStrategy[Value]
 
@@ -236,6 +237,56 @@ def test_the_quick_reader_agrees_with_the_exact_one_whatever_the_writer(images: 
         change = entries.RowChange(eventType=entries.INSERT, rowDatas=[entries.RowData(afterColumns=listed)])
         message = packet(entries.Entry(header=head, entryType=entries.ROWDATA, storeValue=change.SerializeToString()))
         assert _outcome(decoder.decode, message) == _outcome(exactly, message)
+
+
+INTEGERS = [
+    "",
+    "007",
+    "+5",
+    "-0",
+    " 5",
+    "5\n",
+    "1_0",
+    "1.0",
+    "1e2",
+    "1,2",
+    "٣",
+    "null",
+    "9" * 30,
+    "9" * 5000,
+    str(2**63),
+]
+DOUBLES = [
+    "",
+    "0.0",
+    "-0.0",
+    "-0",
+    "1",
+    "1E7",
+    "1e400",
+    "nan",
+    "NaN",
+    "inf",
+    "Infinity",
+    "1_0.0",
+    " 1.5",
+    "1.5,2",
+    ".5",
+]
+
+
+@pytest.mark.parametrize("columns", [1, 12], ids=["few", "many"])
+@pytest.mark.parametrize(
+    ("kind", "usual", "text"),
+    [("bigint", "-7", text) for text in INTEGERS] + [("double", "7.25", text) for text in DOUBLES],
+)
+def test_the_quick_reader_takes_numbers_as_the_exact_one_does(kind: str, usual: str, text: str, columns: int):
+    decoder = Decoder()
+    for value in (usual, text):
+        listed = [column(at, f"c{at}", kind, usual) for at in range(columns - 1)]
+        row = entries.RowData(afterColumns=[*listed, column(columns - 1, "last", kind, value)])
+        message = packet(rows_entry(entries.INSERT, row))
+        assert repr(_outcome(decoder.decode, message)) == repr(_outcome(exactly, message))
 
 
 def _outcome(read: object, message: bytes) -> object:

@@ -12,13 +12,13 @@ Rules
 6. ``executeTime`` is the source's time, else the time in the commit-ts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from google.protobuf.message import Message
 
 from spark_jobs.cdc.codecs.canal_protobuf_entry import ROWS_COUNT, Props
-from spark_jobs.cdc.codecs.canal_protobuf_rows import TablePlan, plan_of, row_data
+from spark_jobs.cdc.codecs.canal_protobuf_rows import HeaderParts, TablePlan, plan_of, row_data
 from spark_jobs.cdc.codecs.canal_protobuf_wire import LengthTable, number_field, varint
 from spark_jobs.cdc.ddl import canal_type_of
 from spark_jobs.cdc.errors import EncodeError
@@ -40,13 +40,13 @@ _CHANGE_HEADS: Final = {
 _DB_TYPES: Final[dict[str, entries.SourceType]] = {"oracle": entries.ORACLE, "postgresql": entries.PGSQL}
 _XA: Final = {"XACOMMIT": entries.XACOMMIT, "XAROLLBACK": entries.XAROLLBACK}
 _STATEMENT_TYPES: Final = frozenset(entries.EventType.keys()) - {"EVENT_TYPE_UNSET", *_XA}
-_MAX_HEADERS: Final = 1024
+_MAX_HEADERS: Final = 64
 _MAX_PLANNED_COLUMNS: Final = 1 << 13
 _MIN_INT64: Final = -(1 << 63)
 _MAX_INT64: Final = (1 << 63) - 1
 _ONE_ROW: Final = ((ROWS_COUNT, "1"),)
 
-Listed: TypeAlias = tuple[list[bytes], int]
+Listed: TypeAlias = tuple[tuple[bytes, ...], int]
 """An entry as an item of ``Messages``: its bytes in parts, and how many there are."""
 
 
@@ -57,7 +57,7 @@ class Encoder:
         self._max_entries = max(max_batch_size, 1)
         self._max_bytes = max_message_bytes
         self._plans: dict[int, TablePlan] = {}
-        self._headers: dict[tuple[object, ...], entries.Header] = {}
+        self._es_ms, self._es_field = 0, b""  # the last, since the rows of a transaction have the same
         self._room = _MAX_PLANNED_COLUMNS
         self._parts: list[bytes] = []
         self._size = 0
@@ -65,7 +65,7 @@ class Encoder:
         self._batch_id = 0
 
     def encode(self, event: Event, /) -> Sequence[bytes]:
-        if isinstance(event, RowChange):
+        if type(event) is RowChange:
             entry = self._row(event)
         elif isinstance(event, Ddl):
             entry = _ddl(event)
@@ -86,7 +86,7 @@ class Encoder:
         self._parts, self._size, self._gathered = [], 0, 0
         return (message,)
 
-    def _gather(self, batch_id: int, parts: list[bytes], size: int) -> Sequence[bytes]:
+    def _gather(self, batch_id: int, parts: tuple[bytes, ...], size: int) -> Sequence[bytes]:
         finished: list[bytes] = []
         if batch_id != self._batch_id or self._size + size > self._max_bytes:
             finished += self.flush()
@@ -105,8 +105,7 @@ class Encoder:
         if plan is None or plan.table is not event.table:
             plan = self._plan(event)
         row = row_data(event, plan)
-        header = self._row_header(event)
-        return _entry(header, _ROW_DATA, _CHANGE_HEADS[event.kind] + _LENGTHS[len(row)], row)
+        return _entry(self._row_header(event, plan), _ROW_DATA, _CHANGE_HEADS[event.kind] + _LENGTHS[len(row)], row)
 
     def _plan(self, event: RowChange) -> TablePlan:
         self._room -= len(event.table.columns)
@@ -116,25 +115,22 @@ class Encoder:
         plan = self._plans[id(event.table)] = plan_of(event.table)
         return plan
 
-    def _row_header(self, event: RowChange) -> bytes:
-        table, origin = event.table, event.origin
-        key = (
-            table.schema,
-            table.table,
-            event.kind,
-            origin.log_file,
-            origin.server_id,
-            origin.gtid,
-            origin.props,
-            origin.db_type,
-        )
-        header = self._headers.get(key)
-        if header is None:
-            if len(self._headers) >= _MAX_HEADERS:
-                self._headers.clear()
-            header = _header(table.schema, table.table, origin, _EVENT_TYPES[event.kind], _ONE_ROW + origin.props)
-            self._headers[key] = header
-        return _dated(header, event.es_ms, event.commit_ts, origin)
+    def _row_header(self, event: RowChange, plan: TablePlan) -> bytes:
+        table, kind, origin = event.table, event.kind, event.origin
+        key = (kind, origin.log_file, origin.server_id, origin.gtid, origin.props, origin.db_type)
+        parts = plan.headers.get(key)
+        if parts is None:
+            if len(plan.headers) >= _MAX_HEADERS:
+                plan.headers.clear()
+            parts = _header(table.schema, table.table, origin, _EVENT_TYPES[kind], _ONE_ROW + origin.props)
+            plan.headers[key] = parts
+        es_ms = event.es_ms or physical_ms(event.commit_ts)
+        try:
+            if es_ms != self._es_ms:
+                self._es_ms, self._es_field = es_ms, _number(6, es_ms)
+            return _numbered(parts, origin, self._es_field)
+        except ValueError as error:
+            raise EncodeError("canal", f"the header of {table.schema}.{table.table}: {error}") from None
 
 
 _LENGTHS: Final = LengthTable()
@@ -144,7 +140,7 @@ _END: Final = number_field(2, entries.TRANSACTIONEND) + b"\x1a"
 _PACKET: Final = b"\x18\x07\x2a"
 
 
-def _packet(batch_id: int, parts: list[bytes], size: int) -> bytes:
+def _packet(batch_id: int, parts: Iterable[bytes], size: int) -> bytes:
     """A packet of entries that are given in parts of so many bytes in all."""
     first = b"\x08" + (_LENGTHS[batch_id] if batch_id >= 0 else varint(batch_id))
     return b"".join((_PACKET, _LENGTHS[len(first) + size], first, *parts))
@@ -152,43 +148,59 @@ def _packet(batch_id: int, parts: list[bytes], size: int) -> bytes:
 
 def _entry(header: bytes, kind: bytes, payload: bytes, rest: bytes = b"") -> Listed:
     """An entry of ``Messages``; its storeValue is the payload and the rest."""
-    payload_size = _LENGTHS[len(payload) + len(rest)]
-    start = b"\x0a%b%b%b%b%b" % (_LENGTHS[len(header)], header, kind, payload_size, payload)
-    size = len(start) + len(rest)
-    entry_size = _LENGTHS[size]
-    return [b"\x12", entry_size, start, rest], 1 + len(entry_size) + size
+    header_size, payload_size = len(header), len(payload) + len(rest)
+    header_length, payload_length = _LENGTHS[header_size], _LENGTHS[payload_size]
+    size = 1 + len(header_length) + header_size + len(kind) + len(payload_length) + payload_size
+    length = _LENGTHS[size]
+    parts = (b"\x12", length, b"\x0a", header_length, header, kind, payload_length, payload, rest)
+    return parts, 1 + len(length) + size
 
 
 def _header(
     schema: str, table: str, origin: Origin, event_type: "entries.EventType | None", props: Props
-) -> entries.Header:
-    """A header without what differs from event to event."""
+) -> HeaderParts:
     try:
-        return entries.Header(
-            version=1,
-            logfileName=origin.log_file,
-            serverId=origin.server_id,
-            serverenCode="UTF-8",
-            sourceType=_DB_TYPES.get(origin.db_type, entries.MYSQL),
-            schemaName=schema,
-            tableName=table,
-            eventType=event_type,
-            props=_pairs(props),
-            gtid=origin.gtid,
+        parts = (
+            entries.Header(version=1, logfileName=origin.log_file),
+            entries.Header(serverId=origin.server_id, serverenCode="UTF-8"),
+            entries.Header(sourceType=_DB_TYPES.get(origin.db_type, entries.MYSQL), schemaName=schema, tableName=table),
+            entries.Header(eventType=event_type, props=_pairs(props), gtid=origin.gtid),
         )
+        before_offset, before_time, before_length, end = (part.SerializeToString() for part in parts)
     except ValueError as error:
         raise EncodeError("canal", f"the header of {schema}.{table}: {error}") from None
+    return before_offset, before_time, before_length, end
 
 
-def _dated(header: entries.Header, es_ms: int, commit_ts: int, origin: Origin) -> bytes:
+def _numbered(parts: HeaderParts, origin: Origin, es_field: bytes) -> bytes:
+    """A header with logfileOffset, executeTime and eventLength; ``ValueError`` if one is no number of 64 bits."""
+    before_offset, before_time, before_length, end = parts
+    offset, length = origin.log_offset, origin.event_length
+    return b"".join(
+        (
+            before_offset,
+            _number(3, offset) if offset else b"",
+            before_time,
+            es_field,
+            before_length,
+            _number(10, length) if length else b"",
+            end,
+        )
+    )
+
+
+def _number(field: int, number: int) -> bytes:
+    """A field that is left out if it is 0."""
+    if not _MIN_INT64 <= number <= _MAX_INT64:
+        raise ValueError(f"{number} does not fit 64 bits")
+    return number_field(field, number) if number else b""
+
+
+def _dated(parts: HeaderParts, event: Ddl | TransactionMark) -> bytes:
     try:
-        header.logfileOffset = origin.log_offset
-        header.executeTime = es_ms or physical_ms(commit_ts)
-        header.eventLength = origin.event_length
-        data: bytes = header.SerializeToString()
+        return _numbered(parts, event.origin, _number(6, event.es_ms or physical_ms(event.commit_ts)))
     except ValueError as error:
-        raise EncodeError("canal", f"the header of {header.schemaName}.{header.tableName}: {error}") from None
-    return data
+        raise EncodeError("canal", f"the header of {event.schema}.{event.table}: {error}") from None
 
 
 def _pairs(props: Props) -> list[entries.Pair]:
@@ -215,13 +227,13 @@ def _ddl(event: Ddl) -> Listed:
         sql=event.query,
         ddlSchemaName=event.origin.schema_name or event.schema,
     )
-    return _entry(_dated(header, event.es_ms, event.commit_ts, event.origin), _ROW_DATA, change)
+    return _entry(_dated(header, event), _ROW_DATA, change)
 
 
 def _mark(event: TransactionMark) -> Listed:
     kind, event_type, payload = _MARKS[event.kind](event)
     header = _header(event.schema, event.table, event.origin, event_type, event.origin.props)
-    return _entry(_dated(header, event.es_ms, event.commit_ts, event.origin), kind, payload)
+    return _entry(_dated(header, event), kind, payload)
 
 
 Mark: TypeAlias = "tuple[bytes, entries.EventType | None, bytes]"

@@ -14,7 +14,7 @@ Rules
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal, NamedTuple, NoReturn
+from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias
 
 import msgspec
 
@@ -113,10 +113,15 @@ class Writers(NamedTuple):
     changed: WriteImages
 
 
+HeaderParts: TypeAlias = tuple[bytes, bytes, bytes, bytes]
+"""An entry's header without what differs from event to event: what stands before, between and behind three numbers."""
+
+
 class TablePlan(msgspec.Struct, eq=False):
     """How to write the rows of a table. ``wider``: the columns whose sqlType depends on the value, and the limit.
 
-    ``rows``: how many were written one column after the other, before the table got ``writers``.
+    ``rows``: how many were written one column after the other, before the table got ``writers``. ``headers``: of its
+    entries, by kind and origin.
     """
 
     table: TableSchema
@@ -127,6 +132,7 @@ class TablePlan(msgspec.Struct, eq=False):
     wider: tuple[tuple[int, int], ...]
     rows: int = 0
     writers: Writers | None = None
+    headers: dict[tuple[object, ...], HeaderParts] = {}
 
 
 def plan_of(table: TableSchema) -> TablePlan:
@@ -148,7 +154,8 @@ def plan_of(table: TableSchema) -> TablePlan:
 
 def _writers(plan: TablePlan) -> Writers:
     limits, end = dict(plan.wider), _end(plan.table.columns[-1]) if plan.table.columns else b""
-    forms = [TextForm(write, limits.get(at)) for at, write in enumerate(plan.writes)]
+    columns = enumerate(zip(plan.table.columns, plan.writes, strict=True))
+    forms = [TextForm(write, _inline(column.type), limits.get(at)) for at, (column, write) in columns]
     return Writers(
         inserted=image_writer(forms, plan.updated, end),
         deleted=image_writer(forms, plan.before, end),
@@ -156,17 +163,22 @@ def _writers(plan: TablePlan) -> Writers:
     )
 
 
-_NUMBER: Final[Write] = b"%d".__mod__
-_YEAR: Final[Write] = b"%04d".__mod__
-
-
 def _write(type_: ColumnType) -> Write:
     if type_.name in NUMBER_TYPES:
-        return _YEAR if type_.name == "year" else _NUMBER
+        return b"%04d".__mod__ if type_.name == "year" else b"%d".__mod__
     if type_.name not in _CONVERTED:
         return str.encode  # type: ignore[return-value]
     text = to_text(type_, Dialect.CANAL)
     return lambda value: text(value).encode()
+
+
+def _inline(type_: ColumnType) -> str:
+    """What ``_write`` gives, as an expression; of a double where Java's text is Python's."""
+    if type_.name in NUMBER_TYPES:
+        return "b'%04d' % {value}" if type_.name == "year" else "b'%d' % {value}"
+    if type_.name == "double":
+        return "repr({value}).encode() if 1e-3 <= {value} < 1e7 else {write}({value})"
+    return "{write}({value})" if type_.name in _CONVERTED else "{value}.encode()"
 
 
 def row_data(change: RowChange, plan: TablePlan) -> bytes:

@@ -6,29 +6,23 @@ Field numbers here are below 16, so that every tag is one byte.
 
 from typing import Final
 
+from spark_jobs.cdc.codecs.protobuf_bytes import varint as unsigned_varint
+
 
 def varint(number: int) -> bytes:
     """A number of up to 64 bits; a negative one as its two's complement, in ten bytes."""
-    number &= 0xFFFF_FFFF_FFFF_FFFF
-    if number < 0x80:
-        return _ONE_BYTE[number]
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+    return unsigned_varint(number & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-_ONE_BYTE: Final = tuple(bytes((number,)) for number in range(0x80))
+_TAGS: Final = tuple(bytes((number,)) for number in range(0x80))
 
 
 def number_field(field: int, number: int) -> bytes:
-    return _ONE_BYTE[field << 3] + varint(number)
+    return _TAGS[field << 3] + varint(number)
 
 
 def bytes_field(field: int, value: bytes) -> bytes:
-    return _ONE_BYTE[field << 3 | 2] + varint(len(value)) + value
+    return _TAGS[field << 3 | 2] + varint(len(value)) + value
 
 
 class LengthTable(dict[int, bytes]):

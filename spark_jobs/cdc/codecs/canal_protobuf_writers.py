@@ -31,9 +31,14 @@ class Cells(Protocol):
 
 
 class TextForm(msgspec.Struct, frozen=True):
-    """How a column's values become text. ``limit``: numbers above it need the wider sqlType; None: none do."""
+    """How a column's values become text.
+
+    ``inline``: the same as an expression over ``{value}`` and ``{write}``, the name of the function; a call takes
+    longer than most of them. ``limit``: numbers above it need the wider sqlType; None: none do.
+    """
 
     write: Callable[[Any], bytes]
+    inline: str
     limit: int | None
 
 
@@ -93,7 +98,7 @@ def _names(letter: str, count: int) -> str:
 
 
 def _text(form: TextForm, value: str, at: int) -> str:
-    return f"{value}.encode()" if form.write is str.encode else f"f{at}({value})"
+    return form.inline.format(value=value, write=f"f{at}")
 
 
 def _cell(form: TextForm, cells: str, value: str, at: int) -> str:

@@ -18,6 +18,7 @@ from typing import Final
 
 from google.protobuf.message import DecodeError as ProtobufError
 
+from spark_jobs.cdc.codecs.pick import Pick, picker
 from spark_jobs.cdc.codecs.tidb_binlog_layout import Layout
 from spark_jobs.cdc.codecs.tidb_binlog_values import (
     FIELDS,
@@ -129,7 +130,7 @@ class Shape:
         self._nulls = NULL in kinds
         self._text = STRING in kinds  # protobuf gives text that is not UTF-8 as bytes
         self._counts = [kinds.count(field) for field in fields]
-        self._pick = _picker(kinds, fields)
+        self._pick = _row_picker(kinds, fields)
         self._conversions = _conversions(kinds, forms)
         self._readable = self._conversions is not None and sum(self._counts) == len(kinds)
 
@@ -159,7 +160,7 @@ def _getter(names: list[str]) -> Callable[[ColumnsView], Sequence[MutableSequenc
     return lambda merged: [getattr(merged, name) for name in names]
 
 
-def _picker(kinds: bytes, fields: list[int]) -> Callable[[list[Value]], Row]:
+def _row_picker(kinds: bytes, fields: list[int]) -> Pick:
     """From all lists, one behind the other, and None at the end, to the values in column order."""
     starts = dict(zip(fields, accumulate((kinds.count(field) for field in fields), initial=0), strict=False))
     seen: Counter[int] = Counter()
@@ -167,9 +168,7 @@ def _picker(kinds: bytes, fields: list[int]) -> Callable[[list[Value]], Row]:
     for kind in kinds:
         order.append(-1 if kind == NULL else starts.get(kind, 0) + seen[kind])
         seen[kind] += 1
-    if len(order) > 1:
-        return itemgetter(*order)
-    return lambda values: tuple([values[at] for at in order])
+    return picker(order)
 
 
 def _conversions(kinds: bytes, forms: list[Form]) -> list[tuple[int, Convert]] | None:
