@@ -12,14 +12,15 @@ from typing import Final
 import msgspec
 import numpy
 
-from spark_jobs.cdc.codecs.canal_json_envelope import ROW_TYPES, Kind
+from spark_jobs.cdc.codecs.canal_json_envelope import Envelope, Kind
+from spark_jobs.cdc.codecs.canal_json_relay import Message
 from spark_jobs.cdc.events import TableSchema
 from spark_jobs.pipeline.bad_message import MESSAGE_ERRORS, BadMessage, refuse_too_many
 from spark_jobs.pipeline.dates import Dates
 from spark_jobs.pipeline.held import HeldMessage, write_held
 from spark_jobs.pipeline.job import DeadLetter, Job, Outcome, PartitionReading, Statement
 from spark_jobs.pipeline.pieces import OpenPiece, Pieces
-from spark_jobs.pipeline.translate import Message, Translator
+from spark_jobs.pipeline.translate import Translator
 
 CHUNK_BYTES: Final = 4 << 20
 _AFTER_ROWS: Final = 1 << 62
@@ -129,10 +130,10 @@ class QueueReader:
         try:
             if message is None:
                 message = self._translator.open(value)
-            if message.type in ROW_TYPES and message.data and not message.is_ddl:
-                self._row(state, offset, value, message, repeat_below)
-            else:
+            if type(message) is Envelope and not message.is_row:
                 self._other(state, offset, value, message, repeat_below)
+            else:
+                self._row(state, offset, value, message, repeat_below)
         except MESSAGE_ERRORS as error:
             if not self._job.dead_letter:
                 place = f"topic {state.stream}, partition {state.partition}, offset {offset}"
@@ -175,7 +176,7 @@ class QueueReader:
             chunk.full = self._translator.is_full(message, structure)
         return chunk
 
-    def _other(self, state: "_Reading", offset: int, value: bytes, message: Message, repeat_below: int) -> None:
+    def _other(self, state: "_Reading", offset: int, value: bytes, message: Envelope, repeat_below: int) -> None:
         kind = message.kind
         if kind is Kind.WATERMARK:
             state.watermark_ts = max(state.watermark_ts, message.watermark_ts)

@@ -8,14 +8,15 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from spark_jobs.cdc.codecs.canal_json_envelope import ROW_TYPES, Kind
+from spark_jobs.cdc.codecs.canal_json_envelope import Envelope, Kind
+from spark_jobs.cdc.codecs.canal_json_relay import Message
 from spark_jobs.cdc.errors import ConfigError, EnvironmentFault
 from spark_jobs.cdc.events import TableSchema
 from spark_jobs.pipeline.bad_message import MESSAGE_ERRORS, BadMessage, refuse_too_many
 from spark_jobs.pipeline.dates import Dates
 from spark_jobs.pipeline.job import DeadLetter, Job, Outcome, SourceRange, Split, Statement
 from spark_jobs.pipeline.pieces import OpenPiece, Pieces
-from spark_jobs.pipeline.translate import Message, Translator
+from spark_jobs.pipeline.translate import Translator
 
 BLOCK_BYTES: Final = 1 << 20
 
@@ -138,12 +139,11 @@ class _SplitReader:
         last_ts = self._last_ts
         untimed = False
         for message in messages:
-            if message.type not in ROW_TYPES or not message.data or message.is_ddl:
+            if type(message) is Envelope and not message.is_row:
                 self._last_ts = last_ts
                 last_ts = self._other(message)
                 continue
-            extension = message.extension
-            commit_ts = extension.commit_ts if extension is not None else 0
+            commit_ts = message.commit_ts
             if not commit_ts:
                 commit_ts = max(message.es << 18, last_ts + 1)
                 untimed = True
@@ -214,7 +214,7 @@ class _SplitReader:
                 self._pieces.finish(piece)
                 del self._open[key]
 
-    def _other(self, message: Message) -> int:
+    def _other(self, message: Envelope) -> int:
         """A message that is no row; returns the greatest commit-ts after it."""
         if message.kind is not Kind.STATEMENT:
             return self._last_ts

@@ -11,14 +11,12 @@ from typing import Final, TypeAlias
 import msgspec
 
 from spark_jobs.cdc.codecs import canal_json_encoder, csv_encoder, csv_format
-from spark_jobs.cdc.codecs.canal_json_envelope import Envelope
-from spark_jobs.cdc.codecs.canal_json_relay import Form, Relay
+from spark_jobs.cdc.codecs.canal_json_relay import Form, Message, Relay
 from spark_jobs.cdc.events import RowChange, TableSchema
 from spark_jobs.cdc.table_filter import TableFilter
 from spark_jobs.pipeline.enrich import Enricher, is_part_of
 from spark_jobs.pipeline.job import Job, KnownStructure
 
-Message: TypeAlias = Envelope
 Write: TypeAlias = Callable[[Message, Form, int, bytearray], None]
 """Appends the rows of (message, its form, commit-ts) to a buffer, each with its terminator; all of them or, with an
 error, nothing."""
@@ -30,7 +28,6 @@ class Translator:
     def __init__(self, job: Job) -> None:
         way = _way(job)
         self._relay = Relay(job.encode_options if way == "relayed" else {}, job.terminator.encode())
-        self._decoder = self._relay.decoder
         self._enrich = Enricher(job.known)
         self.passes = TableFilter(job.filter_rules, job.case_sensitive).matches
         self.open = self._relay.open
@@ -85,7 +82,7 @@ class Translator:
         return write
 
     def _rows(self, message: Message, commit_ts: int) -> Sequence[RowChange]:
-        rows = [event for event in self._decoder.events(message) if isinstance(event, RowChange)]
+        rows = [event for event in self._relay.events(message) if isinstance(event, RowChange)]
         if not rows:
             return rows
         table = self._enrich(rows[0].table, commit_ts)

@@ -6,8 +6,10 @@ import pytest
 
 from spark_jobs.cdc.codecs import canal_json_decoder
 from spark_jobs.cdc.codecs.canal_json_decoder import Decoder
+from spark_jobs.cdc.codecs.canal_json_encoder import Encoder
 from spark_jobs.cdc.codecs.canal_json_envelope import open_envelope
-from spark_jobs.cdc.errors import DecodeError
+from spark_jobs.cdc.codecs.canal_json_relay import Relay
+from spark_jobs.cdc.errors import DecodeError, EncodeError
 from spark_jobs.cdc.events import RowChange
 from tests.cdc.canal_json_cases import COMMIT_TS, ES, flat_message, message
 
@@ -27,6 +29,8 @@ WORDED = {
 """One message for each wording that is known after it."""
 
 DAMAGED = ["insert", "update", "double", "without extension"]
+RELAYED = ["insert", "update", "update of some columns", "without extension"]
+EXTENSION = {"enable-tidb-extension": "true"}
 BYTES = [b"", b'"', b"{", b"}", b"[", b"]", b",", b":", b" ", b"\\", b"1", b"-", b".", b"e", b"\n", b"\xff", b"\xc3"]
 
 
@@ -152,3 +156,31 @@ def test_damage_anywhere_has_the_outcome_that_it_has_without_a_known_wording(raw
             assert outcome(decoder.decode, raw) == expected
             found = outcome(lambda one: whole.events(open_envelope(one)), damaged)
             assert outcome(decoder.decode, damaged) == found, damaged
+
+
+@pytest.mark.parametrize("raw", [WORDED[name] for name in RELAYED], ids=RELAYED)
+def test_damage_anywhere_is_relayed_or_refused_as_without_a_known_wording(raw):
+    relay, decoder, encoder = Relay(EXTENSION), Decoder({}), Encoder(EXTENSION)
+
+    def relayed(one):
+        opened = relay.open(one)
+        text = relay.rewrite(opened)
+        return (
+            [text] if text is not None else [text for event in relay.events(opened) for text in encoder.encode(event)]
+        )
+
+    def encoded(one):
+        return [text for event in decoder.events(open_envelope(one)) for text in encoder.encode(event)]
+
+    def said(write, one):
+        try:
+            return [json.loads(text) for text in write(one)]
+        except (DecodeError, EncodeError) as error:
+            return str(error)
+
+    expected = said(encoded, raw)
+    for at in range(len(raw)):
+        for new in BYTES:
+            damaged = raw[:at] + new + raw[at + 1 :]
+            assert said(relayed, raw) == expected
+            assert said(relayed, damaged) == said(encoded, damaged), damaged

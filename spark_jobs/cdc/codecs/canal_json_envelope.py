@@ -97,9 +97,12 @@ class Envelope(
     @property
     def kind(self) -> Kind:
         """Raises ``DecodeError`` for a type that no dialect has, and for row changes without rows."""
-        if self.data and self.type in ROW_TYPES and not self.is_ddl:
-            return Kind.ROWS
-        return _other_kind(self)
+        return Kind.ROWS if self.is_row else _other_kind(self)
+
+    @property
+    def is_row(self) -> bool:
+        """It has rows."""
+        return bool(self.data) and self.type in ROW_TYPES and not self.is_ddl
 
     @property
     def commit_ts(self) -> int:

@@ -3,7 +3,8 @@
 Rules
 
 1. ``data`` and ``old`` are written on as they were read. Opening a message has checked that they are JSON and UTF-8;
-   rewriting checks that they hold exactly the columns of ``sqlType``, each with a value of its type.
+   rewriting checks that they hold exactly the columns of ``sqlType``, each with a value of its type. Of a message in a
+   known wording (``canal_json_wording``, nearly all of TiCDC's) opening has checked both, and it is an ``OpenRow``.
 2. The result is, when parsed, what ``Decoder`` and ``Encoder`` make of the same message. Where raw rows cannot give
    that, ``rewrite`` returns None, and the message takes the long way (``relay.decoder``, ``relay.encoder``):
 
@@ -19,7 +20,8 @@ Rules
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from contextlib import suppress
+from typing import ClassVar, Final, TypeAlias, cast
 
 import msgspec
 from msgspec import Raw
@@ -30,18 +32,42 @@ from spark_jobs.cdc.codecs.canal_json_decoder import Decoder, row_key
 from spark_jobs.cdc.codecs.canal_json_encoder import Encoder
 from spark_jobs.cdc.codecs.canal_json_envelope import (
     PROTOCOL,
-    UNREADABLE,
     Envelope,
-    TidbExtension,
-    check_utf8,
+    Kind,
     open_envelope,
-    read_envelope,
 )
 from spark_jobs.cdc.codecs.canal_json_layout import NEXT_ROW, TAIL, Times, marked_tail
 from spark_jobs.cdc.codecs.canal_json_plan import RowPlan, TablePlans
+from spark_jobs.cdc.codecs.canal_json_wording import Wording, Wordings
 from spark_jobs.cdc.errors import ConfigError, DecodeError
-from spark_jobs.cdc.events import Row, TableSchema
+from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, Event, Row, RowChange, RowKind, TableSchema
 from spark_jobs.cdc.mysql_types import Dialect
+
+
+class OpenRow(msgspec.Struct, frozen=True, gc=False):
+    """A message with one row that was read by its wording: what there is to know of it, as in ``Envelope``.
+
+    ``rows``: JSON of the row, or of the old and the new one with ``NEXT_ROW`` between them.
+    """
+
+    form: "Form"
+    database: str
+    table: str
+    type: RowKind
+    before: Row | None
+    after: Row | None
+    commit_ts: int
+    es: int
+    ts: int
+    id: int
+    rows: bytes
+
+    kind: ClassVar[Kind] = Kind.ROWS
+    is_row: ClassVar[bool] = True
+    is_partial: ClassVar[bool] = False
+
+
+Message: TypeAlias = Envelope | OpenRow
 
 BLANK: Final = Envelope(type="INSERT", data=[])
 """Stands for a blank line; its kind is NOTHING."""
@@ -57,7 +83,7 @@ class Form(msgspec.Struct, frozen=True):
     """
 
     table: TableSchema
-    whole_row: Callable[[Raw], Row | None]
+    whole_row: Callable[[Raw | bytes], Row | None]
     two_texts: bool
     plans: dict[str, RowPlan]
 
@@ -78,26 +104,35 @@ class Relay:
         self._extension = self.encoder.options.extension
         self._delete_old = self.encoder.options.delete_old
         self._times = Times()
-        self.form: Final = StructureCache(self._new_form).of
+        self._form_of: Final = StructureCache(self._new_form).of
+        self._wordings: Wordings[Form, Message] = Wordings(_open_row, self._open_whole)
+        self.open: Final = self._wordings.read
+        """One message; raises ``DecodeError``."""
+
+    def form(self, message: Message) -> Form:
         """The form of a message with rows; its ``table`` is the same object as long as the structure stays.
 
         Raises ``DecodeError``.
         """
+        return message.form if type(message) is OpenRow else self._form_of(cast(Envelope, message))
 
-    def open(self, message: bytes) -> Envelope:
-        """One message; raises ``DecodeError``."""
-        return _open(message)
+    def events(self, message: Message) -> Sequence[Event]:
+        """What ``decoder`` makes of it; raises ``DecodeError``."""
+        if type(message) is not OpenRow:
+            return self.decoder.events(cast(Envelope, message))
+        table = message.form.table
+        times = message.commit_ts, message.es, message.ts
+        return (RowChange(message.type, table, message.before, message.after, *times, message.id),)
 
-    def open_each(self, messages: Sequence[bytes]) -> Sequence[Envelope | None]:
+    def open_each(self, messages: Sequence[bytes]) -> Sequence[Message | None]:
         """Parallel to the messages; None for one that ``open`` would refuse."""
+        open_ = self.open
         try:
-            if all(map(_is_plain, messages)):
-                return list(map(read_envelope, messages))
-        except UNREADABLE:
-            pass
-        return [_opened(message) for message in messages]
+            return [open_(message) for message in messages]
+        except DecodeError:
+            return [self._opened(message) for message in messages]
 
-    def open_lines(self, block: bytes) -> list[Envelope]:
+    def open_lines(self, block: bytes) -> list[Message]:
         """The messages of a block of lines, one for each line; a blank line is ``BLANK``.
 
         Raises ``DecodeError`` for the first bad line, with ``line_index`` set.
@@ -107,29 +142,61 @@ class Relay:
         lines = block.split(b"\n")
         if not lines[-1]:
             lines.pop()
+        open_ = self.open
         try:
-            if not block.isascii():
-                check_utf8(block)
-            if b"\r" not in block:
-                return list(map(read_envelope, lines))
-        except UNREADABLE:
-            pass
-        return [_open_line(index, line) for index, line in enumerate(lines)]
+            return [open_(line) for line in lines]
+        except DecodeError:
+            return [self._open_line(index, line) for index, line in enumerate(lines)]
 
-    def rewrite(self, envelope: Envelope, commit_ts: int | None = None) -> bytes | None:
+    def _open_whole(self, message: bytes) -> Message:
+        envelope = _open(message)
+        data = envelope.data
+        if data is not None and len(data) == 1 and envelope.is_row:
+            with suppress(DecodeError):  # it is said when the form is asked for
+                self._wordings.learn(message, envelope, self._form_of(envelope))
+        return envelope
+
+    def _opened(self, message: bytes) -> Message | None:
+        try:
+            return self.open(message)
+        except DecodeError:
+            return None
+
+    def _open_line(self, index: int, line: bytes) -> Message:
+        try:
+            return self.open(line) if line.strip() else BLANK
+        except DecodeError as error:
+            error.line_index = index
+            raise
+
+    def rewrite(self, message: Message, commit_ts: int | None = None) -> bytes | None:
         """The output message; None if it must take the long way. Raises ``DecodeError``."""
-        if not envelope.data or envelope.is_ddl:
+        if not message.is_row:
             return None
         output = bytearray()
         if commit_ts is None:
-            commit_ts = envelope.commit_ts
-        return bytes(output) if self.append(envelope, self.form(envelope), commit_ts, output) else None
+            commit_ts = message.commit_ts
+        return bytes(output) if self.append(message, self.form(message), commit_ts, output) else None
 
-    def append(self, envelope: Envelope, form: Form, commit_ts: int, output: bytearray) -> bool:
+    def append(self, message: Message, form: Form, commit_ts: int, output: bytearray) -> bool:
         """Appends the output message of a message with rows; False, and nothing appended, if it must take the long way.
 
         ``commit_ts`` takes the place of the message's own.
         """
+        if type(message) is not OpenRow:
+            return self._append_envelope(cast(Envelope, message), form, commit_ts, output)
+        kind, values, rows = message.type, message.after, message.rows
+        plan = form.plans.get(kind)
+        if plan is None:
+            return False
+        if kind is DELETE:
+            values = message.before
+            if self._delete_old:
+                rows = b"".join((rows, NEXT_ROW, rows))
+        self._write(plan, values or (), message.es, message.ts, rows, self._tail(commit_ts), output)
+        return True
+
+    def _append_envelope(self, envelope: Envelope, form: Form, commit_ts: int, output: bytearray) -> bool:
         data, old, kind = envelope.data, envelope.old, envelope.type
         plan = form.plans.get(kind)
         if plan is None or data is None or len(data) != 1 or (form.two_texts and envelope.id):
@@ -147,25 +214,28 @@ class Relay:
                 parts = [data[0], NEXT_ROW, data[0]]
         elif old:
             return False
-        head, middle = plan.parts(values)
-        es, times = envelope.es or tso.physical_ms(commit_ts), self._times
-        ts = envelope.ts or es
-        if es != times.es or ts != times.ts:
-            times.set(es, ts)
-        output += b"".join((head, times.times, middle, *parts, self._tail(envelope.extension, commit_ts)))
-        output += self._end
+        es, tidb = envelope.es or tso.physical_ms(commit_ts), envelope.extension
+        tail = self._tail(commit_ts)
+        if self._extension and tidb is not None and (tidb.only_handle_key or tidb.claim_check_location or tidb.rowkey):
+            key = row_key(tidb.rowkey) if tidb.rowkey else b""
+            tail = marked_tail(commit_ts, tidb.only_handle_key, tidb.claim_check_location, key)
+        self._write(plan, values, es, envelope.ts or es, b"".join(parts), tail, output)
         return True
 
-    def _tail(self, tidb: TidbExtension | None, commit_ts: int) -> bytes:
+    def _tail(self, commit_ts: int) -> bytes:
         if not self._extension:
             return TAIL
-        if tidb is not None and (tidb.only_handle_key or tidb.claim_check_location or tidb.rowkey):
-            key = row_key(tidb.rowkey) if tidb.rowkey else b""
-            return marked_tail(commit_ts, tidb.only_handle_key, tidb.claim_check_location, key)
         times = self._times
         if commit_ts != times.commit_ts:
             times.set_commit_ts(commit_ts)
         return times.tail
+
+    def _write(self, plan: RowPlan, values: Row, es: int, ts: int, rows: bytes, tail: bytes, output: bytearray) -> None:
+        head, middle = plan.parts(values)
+        times = self._times
+        if es != times.es or ts != times.ts:
+            times.set(es, ts)
+        output += b"".join((head, times.times, middle, rows, tail, self._end))
 
     def _new_form(self, envelope: Envelope) -> Form:
         structure = self.decoder.structure(envelope)
@@ -181,11 +251,23 @@ class Relay:
         return Form(table, structure.whole_row, two_texts, chosen)
 
 
-def _is_plain(message: bytes) -> bool:
-    """Whether the reader in C takes the message as it is; it neither checks UTF-8 nor brings raw JSON into one line."""
-    if not message.isascii():
-        check_utf8(message)
-    return 10 not in message and 13 not in message
+def _open_row(wording: Wording[Form], rows: bytes, es: int, ts: int, commit_ts: int) -> OpenRow | None:
+    """None where the rows cannot be passed on as they are."""
+    form, kind = wording.subject, wording.kind
+    if 10 in rows or 13 in rows or (form.two_texts and wording.sequence):
+        return None
+    old, new = b"", rows
+    if kind is UPDATE:
+        old, _, new = rows.partition(NEXT_ROW)
+    row = form.whole_row(new)
+    before = form.whole_row(old) if kind is UPDATE else row
+    if row is None or before is None:
+        return None
+    after = None if kind is DELETE else row
+    if kind is INSERT:
+        before = None
+    table = form.table
+    return OpenRow(form, table.schema, table.table, kind, before, after, commit_ts, es, ts, wording.sequence, rows)
 
 
 def _open(message: bytes) -> Envelope:
@@ -194,18 +276,3 @@ def _open(message: bytes) -> Envelope:
     if 10 in message or 13 in message:
         return open_envelope(message.replace(b"\n", b" ").replace(b"\r", b" "))
     return envelope
-
-
-def _opened(message: bytes) -> Envelope | None:
-    try:
-        return _open(message)
-    except DecodeError:
-        return None
-
-
-def _open_line(index: int, line: bytes) -> Envelope:
-    try:
-        return _open(line) if line.strip() else BLANK
-    except DecodeError as error:
-        error.line_index = index
-        raise

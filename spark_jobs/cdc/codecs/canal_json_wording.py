@@ -18,23 +18,20 @@ Rules
 3. TiCDC's order of ``mysqlType`` is random: other bytes of the same length may say the same.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
 
 import msgspec
-from msgspec.structs import astuple
 
 from spark_jobs.cdc.bounded_cache import remember
 from spark_jobs.cdc.codecs.canal_json_cache import same_types
 from spark_jobs.cdc.codecs.canal_json_envelope import Envelope, Int64, Milliseconds, Tso
-from spark_jobs.cdc.codecs.canal_json_structure import Structure
-from spark_jobs.cdc.errors import DecodeError
-from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, Event, RowChange, RowKind
+from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, RowKind
 
 MAX_WORDINGS: Final = 4
 """Of one head; codes in ``sqlType`` may depend on values. One more, and all are forgotten."""
 
-_ES, _TS, _DATA, _TIDB = b',"es":', b',"ts":', b'],"data":[', b'],"_tidb":{"commitTs":'
+_ES, _TS, _TIDB = b',"es":', b',"ts":', b'],"_tidb":{"commitTs":'
 _KINDS: Final = {"INSERT": INSERT, "UPDATE": UPDATE, "DELETE": DELETE}
 
 # where things stand, counted from behind ``,"es":``
@@ -45,13 +42,17 @@ _TAIL, _TSO_AT, _TSO_END = -42, 22, 40
 _read_es = msgspec.json.Decoder(Milliseconds).decode
 _read_ts = msgspec.json.Decoder(Int64).decode
 _read_tso = msgspec.json.Decoder(Tso).decode
-_REFUSED = (msgspec.MsgspecError, DecodeError, ValueError)
+_REFUSED = (msgspec.MsgspecError, ValueError)
 
 
-class Wording(msgspec.Struct, frozen=True, eq=False):
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Wording(msgspec.Struct, Generic[S], frozen=True, eq=False):
     """``common`` is ``codes``, ``types`` and ``rows``: up to the value of ``mysqlType``, that, and up to the row.
 
-    ``begin``: where the row begins, counted from behind ``,"es":``.
+    ``begin``: where the row begins, counted from behind ``,"es":``. ``subject``: what is known of the table.
     """
 
     begin: int
@@ -59,63 +60,57 @@ class Wording(msgspec.Struct, frozen=True, eq=False):
     codes: bytes
     types: bytes
     rows: bytes
-    structure: Structure
+    subject: S
     kind: RowKind
     sequence: int
     has_tso: bool
 
 
-class Wordings:
-    """Decodes messages in the wordings seen so far, and all others by ``read_whole``, which calls ``learn``.
+class Wordings(Generic[S, T]):
+    """Reads messages in the wordings seen so far by ``make``, and all others by ``otherwise``, which calls ``learn``.
 
-    The last times are remembered too, since the rows of a transaction have the same.
+    ``make(wording, rows, es, ts, commit_ts)``: ``rows`` is the JSON of the row, or of the old and the new one with
+    ``NEXT_ROW`` between them; None if the message must be read otherwise. The last times are remembered, since the rows
+    of a transaction have the same.
     """
 
-    def __init__(self, read_whole: Callable[[bytes], Sequence[Event]]) -> None:
-        self._read_whole = read_whole
-        self._by_head: dict[bytes, tuple[Wording, ...]] = {}
+    def __init__(
+        self, make: Callable[[Wording[S], bytes, int, int, int], T | None], otherwise: Callable[[bytes], T]
+    ) -> None:
+        self._make = make
+        self._otherwise = otherwise
+        self._by_head: dict[bytes, tuple[Wording[S], ...]] = {}
         self._times = self._tail = b""
         self._es = self._ts = self._tso = 0
 
-    def decode(self, message: bytes, /) -> Sequence[Event]:
-        """The events of a message; raises what ``read_whole`` raises."""
+    def read(self, message: bytes, /) -> T:
+        """What is made of a message; raises what ``otherwise`` raises."""
         head, _, rest = message.partition(_ES)
         known = self._by_head.get(head)
         if known is None:
-            return self._read_whole(message)
+            return self._otherwise(message)
         times = rest[:_TIMES_END]
         if times != self._times and not self._read_times(times):
-            return self._read_whole(message)
+            return self._otherwise(message)
         wording = known[0]
         begin = wording.begin
         if rest[_TIMES_END:begin] != wording.common:
             others = [wording for wording in known if _says_the_same(rest, wording)]
             if not others:
-                return self._read_whole(message)
+                return self._otherwise(message)
             wording = others[0]
             begin = wording.begin
         if wording.has_tso:
             tail = rest[_TAIL:]
             if tail != self._tail and not self._read_tail(tail):
-                return self._read_whole(message)
+                return self._otherwise(message)
             end, tso = _TAIL, self._tso
         elif rest.endswith(b"]}"):
             end, tso = -2, 0
         else:
-            return self._read_whole(message)
-        kind, structure, rows = wording.kind, wording.structure, rest[begin:end]
-        old = b""
-        if kind is UPDATE:
-            old, _, rows = rows.partition(_DATA)
-        plain = structure.plain
-        try:
-            row = structure.row(rows) if plain is None else astuple(plain(rows))
-            before = None if kind is INSERT else row if kind is DELETE else structure.old_row(old, row)
-        except _REFUSED:
-            return self._read_whole(message)
-        after = None if kind is DELETE else row
-        # by place, since names take a third of the time
-        return (RowChange(kind, structure.table, before, after, tso, self._es, self._ts, wording.sequence),)
+            return self._otherwise(message)
+        made = self._make(wording, rest[begin:end], self._es, self._ts, tso)
+        return self._otherwise(message) if made is None else made
 
     def _read_times(self, times: bytes) -> bool:
         """Whether these are ``es`` and ``ts``."""
@@ -139,7 +134,7 @@ class Wordings:
         self._tail = tail
         return True
 
-    def learn(self, message: bytes, envelope: Envelope, structure: Structure) -> None:
+    def learn(self, message: bytes, envelope: Envelope, subject: S) -> None:
         """Of a message with one row that has been read as a whole."""
         head, _, rest = message.partition(_ES)
         times = b"%d%b%d" % (envelope.es, _TS, envelope.ts)
@@ -156,11 +151,11 @@ class Wordings:
                 known = ()
             has_tso = envelope.extension is not None
             begin = _TIMES_END + len(common)
-            wording = Wording(begin, common, codes, types, rows, structure, kind, envelope.id, has_tso)
+            wording = Wording(begin, common, codes, types, rows, subject, kind, envelope.id, has_tso)
             remember(self._by_head, head, (wording, *known))
 
 
-def _says_the_same(rest: bytes, wording: Wording) -> bool:
+def _says_the_same(rest: bytes, wording: Wording[S]) -> bool:
     """Whether ``common`` comes, be it with another order of the types."""
     codes, types = wording.codes, wording.types
     if not rest.startswith(codes, _TIMES_END):
