@@ -21,7 +21,7 @@ class Encoder:
         self._plans: dict[int, _TablePlan] = {}
 
     def encode(self, event: Event, /) -> Sequence[bytes]:
-        if not isinstance(event, RowChange):
+        if type(event) is not RowChange:
             return ()
         return (self._plans.get(id(event.table)) or self._plan(event.table)).lines(event)
 
@@ -50,18 +50,19 @@ class _TablePlan:
         self._insert, self._update, self._delete = (kind(rows, operation, is_update="false") for operation in "IUD")
         self._new, self._unpaired, self._old = (kind(rows, operation, is_update="true") for operation in "IUD")
 
-    def lines(self, event: RowChange) -> list[bytes]:
+    def lines(self, event: RowChange) -> Sequence[bytes]:
         if event.only_handle_key or event.claim_check:
             refuse_key_only(event, NAME, deletes=True)
-        if event.kind is INSERT:
-            return [self._insert.line(event.commit_ts, event.after)]
-        if event.kind is DELETE:
-            return [self._delete.line(event.commit_ts, event.before)]
+        kind = event.kind
+        if kind is INSERT:
+            return (self._insert.line(event.commit_ts, event.after),)
+        if kind is DELETE:
+            return (self._delete.line(event.commit_ts, event.before),)
         if self._old_value:
             return self._two_lines(event)
-        return [] if event.half == "before" else [self._update.line(event.commit_ts, event.after)]
+        return () if event.half == "before" else (self._update.line(event.commit_ts, event.after),)
 
-    def _two_lines(self, event: RowChange) -> list[bytes]:
+    def _two_lines(self, event: RowChange) -> Sequence[bytes]:
         lines = []
         if event.before is not None:
             lines.append(self._old.line(event.commit_ts, event.before))

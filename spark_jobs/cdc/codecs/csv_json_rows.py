@@ -31,8 +31,12 @@ def suits(rows: TableRows) -> bool:
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """``nulls``: where they are, and ``backslashes``, how many they bring; ``conversions``: values to convert first."""
+    """``nulls``: where they are, and ``backslashes``, how many they bring; ``conversions``: values to convert first.
 
+    ``plain``: there is neither.
+    """
+
+    plain: bool
     nulls: tuple[int, ...]
     backslashes: int
     conversions: tuple[tuple[int, Callable[..., Value | msgspec.Raw]], ...]
@@ -44,30 +48,43 @@ class JsonRows(dict[tuple[type, ...], _Shape]):
     def __init__(self, rows: TableRows, operation: str, *, is_update: str) -> None:
         super().__init__()
         self._rows = rows
+        self._pick = rows.pick
         self._template = TemplateRows(rows, operation, is_update=is_update)
         self._null = msgspec.Raw(utf8(rows.form.null))
         after = f",{is_update}" if rows.form.output_old_value else ""
-        before = (rows.head(operation, is_update=is_update) % ("", "")).removesuffix(after)
-        commit_ts = b"%d" if rows.form.include_commit_ts else b"%.0a"  # prints nothing
-        self._line = utf8(before).replace(b"%", b"%%") + commit_ts + utf8(after) + b",%b"
+        self._before = utf8((rows.head(operation, is_update=is_update) % ("", "")).removesuffix(after))
+        self._after = utf8(after) + b","
+        self._commit_ts = rows.commit_ts
+        self._last: tuple[tuple[type, ...], _Shape] = ((), _Shape(True, (), 0, ()))
 
     def line(self, commit_ts: int, row: Row | None) -> bytes:
         """One row without its terminator."""
-        values = self._rows.values(row)
-        shape = self[tuple(map(type, values))]
-        cells: list[Value | msgspec.Raw] = list(values)
+        if row is None or self._pick is not None:
+            row = self._rows.values(row)
+        types, shape = self._last
+        found = tuple(map(type, row))
+        if found != types:
+            shape = self[found]
+            self._last = found, shape
+        try:
+            array = _ENCODER.encode(row if shape.plain else self._cells(shape, row))
+        except (UnicodeEncodeError, OverflowError):
+            return self._template.line(commit_ts, row)
+        # to look for one is many times faster than to count them
+        if array.count(b"\\") != shape.backslashes if shape.backslashes else 92 in array:
+            return self._template.line(commit_ts, row)
+        written = self._commit_ts
+        if commit_ts != written.value:
+            written.set(commit_ts)
+        return b"".join((self._before, written.text, self._after, array[1:-1]))
+
+    def _cells(self, shape: _Shape, row: Row) -> list[Value | msgspec.Raw]:
+        cells: list[Value | msgspec.Raw] = list(row)
         for at in shape.nulls:
             cells[at] = self._null
         if shape.conversions:
             self._rows.convert(shape.conversions, cells)
-        try:
-            array = _ENCODER.encode(cells)
-        except (UnicodeEncodeError, OverflowError):
-            return self._template.line(commit_ts, row)
-        # to look for one is many times faster than to count them
-        if array.count(b"\\") != shape.backslashes if shape.backslashes else b"\\" in array:
-            return self._template.line(commit_ts, row)
-        return self._line % (commit_ts, array[1:-1])
+        return cells
 
     def __missing__(self, types: tuple[type, ...]) -> _Shape:
         nulls = []
@@ -81,7 +98,8 @@ class JsonRows(dict[tuple[type, ...], _Shape]):
         if len(self) >= CACHED_SHAPES:
             self.clear()
         backslashes = len(nulls) * self._rows.form.null.count("\\")
-        shape = self[types] = _Shape(tuple(nulls), backslashes, tuple(conversions))
+        is_plain = not nulls and not conversions
+        shape = self[types] = _Shape(is_plain, tuple(nulls), backslashes, tuple(conversions))
         return shape
 
 

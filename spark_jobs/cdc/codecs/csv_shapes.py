@@ -8,13 +8,13 @@ safe: a special text inside a value is one more than those of the template, wher
 
 import re
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Final, TypeVar
 
 import msgspec
 
 from spark_jobs.cdc.codecs.csv_format import NAME, CsvFormat, written_columns
 from spark_jobs.cdc.codecs.csv_values import Slot, handle_text, slots
+from spark_jobs.cdc.codecs.pick import picker
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import ABSENT, Row, TableSchema, Value
 
@@ -68,11 +68,29 @@ def literal(text: str) -> str:
     return text.replace("%", "%%")
 
 
+class CommitTs:
+    """The last commit-ts as a row has it, since the rows of a transaction have the same; nothing if rows have none.
+
+    Whoever wants ``text`` looks whether ``value`` is what he has, and sets it if not.
+    """
+
+    __slots__ = ("_written", "text", "value")
+
+    def __init__(self, form: CsvFormat) -> None:
+        self._written = form.include_commit_ts
+        self.set(0)
+
+    def set(self, value: int) -> None:
+        self.value = value
+        self.text = b"%d" % value if self._written else b""
+
+
 class TableRows:
     """What all rows of one table share. Holds the table, so that its id stays its own."""
 
     def __init__(self, table: TableSchema, form: CsvFormat) -> None:
         self.table = table
+        self.commit_ts = CommitTs(form)
         self.form = form
         self.text = Text(form)
         self.title = f"{table.schema}.{table.table}"
@@ -81,13 +99,14 @@ class TableRows:
         self.handle = handle_text(table) if form.output_handle_key else None
         self._slots = tuple(slots(column.type, hexadecimal=form.hex) for column in columns)
         kept = [at for at, column in enumerate(table.columns) if column.generated != "virtual"]
-        self._pick = _picker(kept) if len(kept) < len(table.columns) else None
+        self.pick: Final = picker(kept) if len(kept) < len(table.columns) else None
+        """Picks the values that are written from a row; None if all are."""
 
     def values(self, row: Row | None) -> Row:
         """The values that are written."""
         if row is None:
             raise EncodeError(NAME, f"a change of {self.title} comes without the row to write")
-        return self._pick(row) if self._pick else row
+        return self.pick(row) if self.pick else row
 
     def head(self, operation: str, *, is_update: str) -> str:
         """The template of the fields before the columns; it takes the commit-ts and the handle, printed or not."""
@@ -125,10 +144,6 @@ class TableRows:
                 values[at] = convert(values[at])
             except ValueError as error:
                 raise EncodeError(NAME, f"column {self.names[at]!r} of {self.title}: {error}") from error
-
-
-def _picker(kept: list[int]) -> Callable[[Row], Row]:
-    return itemgetter(*kept) if len(kept) > 1 else lambda row: tuple(row[at] for at in kept)
 
 
 class Shape(msgspec.Struct, frozen=True):
