@@ -47,8 +47,8 @@ _MANY_NUMBERS: Final = 8
 class _Many(msgspec.Struct, frozen=True, eq=False):
     """How a row with many numbers is had of its texts: numbers are read all at once, which saves nothing for a few.
 
-    ``integers``, ``doubles``: pick the texts of these. ``row`` picks the row from the texts (those that are to be read
-    one by one are read by then), behind which come the integers, the doubles and None.
+    ``integers``, ``doubles``: pick the texts of these. ``row`` picks the row from the texts (the others are read by
+    then), behind which come the integers and the doubles.
     """
 
     integers: Pick
@@ -56,20 +56,27 @@ class _Many(msgspec.Struct, frozen=True, eq=False):
     row: Pick
 
 
-class _Layout(msgspec.Struct, frozen=True, eq=False):
-    """An image with a certain set of NULLs: how many values there must be, where NULLs go, and how values are read.
+class _Columns(msgspec.Struct, frozen=True, eq=False):
+    """The columns of an image, and how their values are read.
 
     ``integers`` and ``doubles`` are mostly written as Python writes them, which is quick to see; ``reads`` are others
-    that are more than their text. All three are places in the row, and those of ``reads`` among the texts if ``many``.
+    that are more than their text. ``zeros``: the writer spells out zeros, whatever the row.
     """
 
     image: Image
-    count: int
-    nulls: tuple[int, ...]
     integers: tuple[int, ...]
     doubles: tuple[int, ...]
     reads: tuple[tuple[int, Read], ...]
     many: _Many | None
+    zeros: bool
+
+
+class _Layout(msgspec.Struct, frozen=True, eq=False):
+    """An image with a certain set of NULLs: how many values there must be, and where the NULLs go."""
+
+    columns: _Columns
+    count: int
+    nulls: tuple[int, ...]
 
 
 _Layouts: TypeAlias = tuple[_Layout | None, _Layout | None]
@@ -86,7 +93,7 @@ class _Table:
 
     def __init__(self) -> None:
         self.rows: dict[bytes, _Layouts] = {}
-        self.images: dict[bytes, Image] = {}
+        self.images: dict[bytes, _Columns] = {}
         self.changes: set[bytes] = set()
 
 
@@ -114,7 +121,7 @@ class Decoder:
         self._reader = EntryReader(self._images)
         self._heads: dict[bytes, _Head] = {}
         self._tables: dict[tuple[str, str], _Table] = {}
-        self._room = _MAX_CACHED_BYTES
+        self._room = self._room_for_rows = _MAX_CACHED_BYTES
 
     def decode(self, message: bytes, /) -> Sequence[Event]:
         try:
@@ -206,12 +213,12 @@ class Decoder:
         left, right = layouts
         if left is None:
             assert right is not None
-            return right.image.table, None, _values(right, new)
+            return right.columns.image.table, None, _values(right, new)
         if right is None:
-            return left.image.table, _values(left, old), None
-        if left.image is right.image:
-            return left.image.table, _values(left, old), _values(right, new)
-        return joined(self._images, left.image, _values(left, old), right.image, _values(right, new))
+            return left.columns.image.table, _values(left, old), None
+        if left.columns is right.columns:
+            return left.columns.image.table, _values(left, old), _values(right, new)
+        return joined(self._images, left.columns.image, _values(left, old), right.columns.image, _values(right, new))
 
     def _learn_row(
         self, key: bytes, row: views.RowDataView, alone: views.RowChangeView | None, kind: RowKind, known: _Table
@@ -225,7 +232,11 @@ class Decoder:
             row.ClearField("afterColumns")
         if row.SerializeToString() or (alone is not None and not _is_known(alone, known)):
             raise ValueError
-        self._make_room(key)
+        self._room_for_rows -= len(key) + _BYTES_PER_KEY
+        if self._room_for_rows < 0:  # rows with ever other NULLs: they go, and what their layouts are made of stays
+            for table in self._tables.values():
+                table.rows.clear()
+            self._room_for_rows = _MAX_CACHED_BYTES
         known.rows[key] = before, after
         return before, after
 
@@ -269,14 +280,14 @@ class Decoder:
             del view.value[:]
             key = _structure(views.FlagsView.FromString(view.SerializeToString()))
             self._make_room(key)
-            head.known.images[key] = image
+            head.known.images[key] = _columns(image, key)
 
     def _make_room(self, key: bytes) -> None:
         self._room -= len(key) + _BYTES_PER_KEY
         if self._room < 0:
             self._heads.clear()
             self._tables.clear()
-            self._room = _MAX_CACHED_BYTES
+            self._room = self._room_for_rows = _MAX_CACHED_BYTES
 
 
 def _is_known(change: views.RowChangeView, known: _Table) -> bool:
@@ -292,31 +303,30 @@ def _layout(view: views.ImageView, known: _Table) -> _Layout:
     """
     data = view.SerializeToString()
     flags = views.FlagsView.FromString(data)
-    nulls = tuple(position for position, is_null in enumerate(flags.isNull) if is_null)
-    stated = len(flags.isNull)
-    image = known.images.get(_structure(flags))
-    if image is None:
+    stated = flags.isNull[:]
+    nulls = tuple([at for at, is_null in enumerate(stated) if is_null])
+    some_zeros = bool(nulls) and False in flags.updated[:]
+    columns = known.images.get(_structure(flags))
+    if columns is None:
         raise ValueError
-    width = len(image.table.columns)
-    if nulls and not (stated == width and _spells_out_zeros(data)):
+    width = len(columns.image.table.columns)
+    if nulls and not (len(stated) == width and (columns.zeros or some_zeros)):
         raise ValueError
-    reads = {at: read for at, read in image.reads if at not in nulls}
-    integers = tuple(at for at, read in reads.items() if read is read_integer)
-    doubles = tuple(at for at, read in reads.items() if read is read_double)
-    others = [(at, read) for at, read in reads.items() if read not in (read_integer, read_double)]
+    return _Layout(columns, width - len(nulls), nulls)
+
+
+def _columns(image: Image, structure: bytes) -> _Columns:
+    integers = tuple(at for at, read in image.reads if read is read_integer)
+    doubles = tuple(at for at, read in image.reads if read is read_double)
+    others = tuple((at, read) for at, read in image.reads if read not in (read_integer, read_double))
     many = None
     if len(integers) + len(doubles) >= _MANY_NUMBERS:
-        turns = {at: turn for turn, at in enumerate(at for at in range(width) if at not in nulls)}
-        behind = {at: len(turns) + turn for turn, at in enumerate((*integers, *doubles))}
-        places = [-1 if at in nulls else behind.get(at, turns.get(at, -1)) for at in range(width)]
-        many = _Many(picker([turns[at] for at in integers]), picker([turns[at] for at in doubles]), picker(places))
-        others = [(turns[at], read) for at, read in others]
-    return _Layout(image, width - len(nulls), nulls, integers, doubles, tuple(others), many)
-
-
-def _spells_out_zeros(data: bytes) -> bool:
-    zeros = views.ZerosView.FromString(data)
-    return 0 in zeros.index or False in zeros.isKey or False in zeros.updated
+        width = len(image.table.columns)
+        behind = {at: width + turn for turn, at in enumerate((*integers, *doubles))}
+        places = [behind.get(at, at) for at in range(width)]
+        many = _Many(picker(integers), picker(doubles), picker(places))
+    zeros = views.ZerosView.FromString(structure)
+    return _Columns(image, integers, doubles, others, many, 0 in zeros.index[:] or False in zeros.isKey[:])
 
 
 def _structure(flags: views.FlagsView) -> bytes:
@@ -331,24 +341,30 @@ def _values(layout: _Layout, texts: list[Any]) -> Row:
     """The texts of an image as values. ``ValueError`` if the exact reader must have it."""
     if len(texts) != layout.count:
         raise ValueError
-    many = layout.many
-    if many is not None:
-        integers, doubles = read_integers(many.integers(texts)), read_doubles(many.doubles(texts))
-        for at, read in layout.reads:
-            texts[at] = read(texts[at])
-        return many.row([*texts, *integers, *doubles, None])
     for at in layout.nulls:
         texts.insert(at, None)
-    for at in layout.integers:
+    columns = layout.columns
+    for at, read in columns.reads:
         text = texts[at]
-        number = texts[at] = int(text)
-        if len(text) > _SURELY_64_BITS or str(number) != text:
-            texts[at] = read_integer(text)
-    for at in layout.doubles:
+        if text is not None:
+            texts[at] = read(text)
+    many = columns.many
+    if many is not None:
+        try:
+            numbers = read_integers(many.integers(texts)) + read_doubles(many.doubles(texts))
+            return many.row(texts + numbers)
+        except TypeError:  # one of the numbers is NULL
+            pass
+    for at in columns.integers:
         text = texts[at]
-        double = texts[at] = float(text)
-        if repr(double) != text or double - double:  # the latter of NaN and infinity
-            texts[at] = read_double(text)
-    for at, read in layout.reads:
-        texts[at] = read(texts[at])
+        if text is not None:
+            number = texts[at] = int(text)
+            if len(text) > _SURELY_64_BITS or str(number) != text:
+                texts[at] = read_integer(text)
+    for at in columns.doubles:
+        text = texts[at]
+        if text is not None:
+            double = texts[at] = float(text)
+            if repr(double) != text or double - double:  # the latter of NaN and infinity
+                texts[at] = read_double(text)
     return tuple(texts)

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%spark_jobs/cdc/proto/canal_view.proto\x12\x0fweir.canal.view\"\x1a\n\tImageView\x12\r\n\x05value\x18\x08 \x03(\t\"I\n\tFlagsView\x12\x13\n\x07sqlType\x18\x02 \x03(\x05\x42\x02\x10\x00\x12\x13\n\x07updated\x18\x05 \x03(\x08\x42\x02\x10\x00\x12\x12\n\x06isNull\x18\x06 \x03(\x08\x42\x02\x10\x00\"F\n\tZerosView\x12\x11\n\x05index\x18\x01 \x03(\x05\x42\x02\x10\x00\x12\x11\n\x05isKey\x18\x04 \x03(\x08\x42\x02\x10\x00\x12\x13\n\x07updated\x18\x05 \x03(\x08\x42\x02\x10\x00\"r\n\x0bRowDataView\x12\x31\n\rbeforeColumns\x18\x01 \x01(\x0b\x32\x1a.weir.canal.view.ImageView\x12\x30\n\x0c\x61\x66terColumns\x18\x02 \x01(\x0b\x32\x1a.weir.canal.view.ImageView\"?\n\rRowChangeView\x12.\n\x08rowDatas\x18\x0c \x03(\x0b\x32\x1c.weir.canal.view.RowDataView\"M\n\nHeaderView\x12\x15\n\rlogfileOffset\x18\x03 \x01(\x03\x12\x13\n\x0b\x65xecuteTime\x18\x06 \x01(\x03\x12\x13\n\x0b\x65ventLength\x18\n \x01(\x03\"\x7f\n\tEntryView\x12+\n\x06header\x18\x01 \x01(\x0b\x32\x1b.weir.canal.view.HeaderView\x12\x11\n\tentryType\x18\x02 \x01(\x05\x12\x32\n\nstoreValue\x18\x03 \x01(\x0b\x32\x1e.weir.canal.view.RowChangeView\"N\n\x0cMessagesView\x12\x10\n\x08\x62\x61tch_id\x18\x01 \x01(\x03\x12,\n\x08messages\x18\x02 \x03(\x0b\x32\x1a.weir.canal.view.EntryView\"\\\n\nPacketView\x12\x0c\n\x04type\x18\x03 \x01(\x05\x12\x13\n\x0b\x63ompression\x18\x04 \x01(\x05\x12+\n\x04\x62ody\x18\x05 \x01(\x0b\x32\x1d.weir.canal.view.MessagesViewb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%spark_jobs/cdc/proto/canal_view.proto\x12\x0fweir.canal.view\"\x1a\n\tImageView\x12\r\n\x05value\x18\x08 \x03(\t\"I\n\tFlagsView\x12\x13\n\x07sqlType\x18\x02 \x03(\x05\x42\x02\x10\x00\x12\x13\n\x07updated\x18\x05 \x03(\x08\x42\x02\x10\x00\x12\x12\n\x06isNull\x18\x06 \x03(\x08\x42\x02\x10\x00\"1\n\tZerosView\x12\x11\n\x05index\x18\x01 \x03(\x05\x42\x02\x10\x00\x12\x11\n\x05isKey\x18\x04 \x03(\x08\x42\x02\x10\x00\"r\n\x0bRowDataView\x12\x31\n\rbeforeColumns\x18\x01 \x01(\x0b\x32\x1a.weir.canal.view.ImageView\x12\x30\n\x0c\x61\x66terColumns\x18\x02 \x01(\x0b\x32\x1a.weir.canal.view.ImageView\"?\n\rRowChangeView\x12.\n\x08rowDatas\x18\x0c \x03(\x0b\x32\x1c.weir.canal.view.RowDataView\"M\n\nHeaderView\x12\x15\n\rlogfileOffset\x18\x03 \x01(\x03\x12\x13\n\x0b\x65xecuteTime\x18\x06 \x01(\x03\x12\x13\n\x0b\x65ventLength\x18\n \x01(\x03\"\x7f\n\tEntryView\x12+\n\x06header\x18\x01 \x01(\x0b\x32\x1b.weir.canal.view.HeaderView\x12\x11\n\tentryType\x18\x02 \x01(\x05\x12\x32\n\nstoreValue\x18\x03 \x01(\x0b\x32\x1e.weir.canal.view.RowChangeView\"N\n\x0cMessagesView\x12\x10\n\x08\x62\x61tch_id\x18\x01 \x01(\x03\x12,\n\x08messages\x18\x02 \x03(\x0b\x32\x1a.weir.canal.view.EntryView\"\\\n\nPacketView\x12\x0c\n\x04type\x18\x03 \x01(\x05\x12\x13\n\x0b\x63ompression\x18\x04 \x01(\x05\x12+\n\x04\x62ody\x18\x05 \x01(\x0b\x32\x1d.weir.canal.view.MessagesViewb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,24 +41,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ZEROSVIEW'].fields_by_name['index']._serialized_options = b'\020\000'
   _globals['_ZEROSVIEW'].fields_by_name['isKey']._loaded_options = None
   _globals['_ZEROSVIEW'].fields_by_name['isKey']._serialized_options = b'\020\000'
-  _globals['_ZEROSVIEW'].fields_by_name['updated']._loaded_options = None
-  _globals['_ZEROSVIEW'].fields_by_name['updated']._serialized_options = b'\020\000'
   _globals['_IMAGEVIEW']._serialized_start=58
   _globals['_IMAGEVIEW']._serialized_end=84
   _globals['_FLAGSVIEW']._serialized_start=86
   _globals['_FLAGSVIEW']._serialized_end=159
   _globals['_ZEROSVIEW']._serialized_start=161
-  _globals['_ZEROSVIEW']._serialized_end=231
-  _globals['_ROWDATAVIEW']._serialized_start=233
-  _globals['_ROWDATAVIEW']._serialized_end=347
-  _globals['_ROWCHANGEVIEW']._serialized_start=349
-  _globals['_ROWCHANGEVIEW']._serialized_end=412
-  _globals['_HEADERVIEW']._serialized_start=414
-  _globals['_HEADERVIEW']._serialized_end=491
-  _globals['_ENTRYVIEW']._serialized_start=493
-  _globals['_ENTRYVIEW']._serialized_end=620
-  _globals['_MESSAGESVIEW']._serialized_start=622
-  _globals['_MESSAGESVIEW']._serialized_end=700
-  _globals['_PACKETVIEW']._serialized_start=702
-  _globals['_PACKETVIEW']._serialized_end=794
+  _globals['_ZEROSVIEW']._serialized_end=210
+  _globals['_ROWDATAVIEW']._serialized_start=212
+  _globals['_ROWDATAVIEW']._serialized_end=326
+  _globals['_ROWCHANGEVIEW']._serialized_start=328
+  _globals['_ROWCHANGEVIEW']._serialized_end=391
+  _globals['_HEADERVIEW']._serialized_start=393
+  _globals['_HEADERVIEW']._serialized_end=470
+  _globals['_ENTRYVIEW']._serialized_start=472
+  _globals['_ENTRYVIEW']._serialized_end=599
+  _globals['_MESSAGESVIEW']._serialized_start=601
+  _globals['_MESSAGESVIEW']._serialized_end=679
+  _globals['_PACKETVIEW']._serialized_start=681
+  _globals['_PACKETVIEW']._serialized_end=773
 # @@protoc_insertion_point(module_scope)

@@ -23,14 +23,12 @@ class FlagsView(_message.Message):
     def __init__(self, sqlType: _Optional[_Iterable[int]] = ..., updated: _Optional[_Iterable[bool]] = ..., isNull: _Optional[_Iterable[bool]] = ...) -> None: ...
 
 class ZerosView(_message.Message):
-    __slots__ = ("index", "isKey", "updated")
+    __slots__ = ("index", "isKey")
     INDEX_FIELD_NUMBER: _ClassVar[int]
     ISKEY_FIELD_NUMBER: _ClassVar[int]
-    UPDATED_FIELD_NUMBER: _ClassVar[int]
     index: _containers.RepeatedScalarFieldContainer[int]
     isKey: _containers.RepeatedScalarFieldContainer[bool]
-    updated: _containers.RepeatedScalarFieldContainer[bool]
-    def __init__(self, index: _Optional[_Iterable[int]] = ..., isKey: _Optional[_Iterable[bool]] = ..., updated: _Optional[_Iterable[bool]] = ...) -> None: ...
+    def __init__(self, index: _Optional[_Iterable[int]] = ..., isKey: _Optional[_Iterable[bool]] = ...) -> None: ...
 
 class RowDataView(_message.Message):
     __slots__ = ("beforeColumns", "afterColumns")
