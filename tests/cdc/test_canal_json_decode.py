@@ -117,6 +117,13 @@ def test_the_structure_is_one_object_though_codes_and_key_order_change():
     assert names(first) == ["id", "name"]
 
 
+def test_columns_that_mysqltype_alone_has_come_last_whatever_its_order():
+    types = {"b": "int", "id": "int", "a": "int", "name": "varchar"}
+    first, second = rows(message(mysqlType=types), message(mysqlType=dict(reversed(types.items()))))
+    assert first.table is second.table
+    assert names(first) == ["id", "name", "a", "b"]
+
+
 def test_members_may_come_in_any_order_and_unknown_ones_are_passed_over():
     body = json.loads(message())
     backwards = written({"new": {"deep": [1]}, **dict(reversed(body.items()))})

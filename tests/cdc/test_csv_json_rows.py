@@ -74,6 +74,12 @@ def test_a_row_without_columns_goes_the_slow_way_and_is_refused():
         TemplateRows(rows, "I", is_update="false").line(1, ())
 
 
+def test_the_first_row_is_refused_if_it_has_no_values():
+    rows = TableRows(TABLE, csv_format({}))
+    with pytest.raises(EncodeError, match="carries no column"):
+        JsonRows(rows, "I", is_update="false").line(1, ())
+
+
 def test_the_rows_hold_every_kind_of_value():
     kinds = {kind.name for kind in VALUES}
     assert kinds >= {

@@ -1,7 +1,8 @@
 """Canal-JSON: Canal's FlatMessage and what TiCDC made of it. One message is one JSON object without line ends.
 
 Read in every dialect, written in TiCDC's (today's and before v5.4) and Canal's own. The rules stand in the modules:
-``canal_json_envelope`` and ``canal_json_structure`` (reading), ``canal_json_plan`` and ``canal_json_layout`` (writing).
+``canal_json_envelope``, ``canal_json_structure`` and ``canal_json_wording`` (reading), ``canal_json_plan`` and
+``canal_json_layout`` (writing).
 """
 
 from typing import Final

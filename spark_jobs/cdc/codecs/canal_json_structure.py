@@ -2,9 +2,9 @@
 
 Rules
 
-1. Columns are those of ``sqlType``, in its order; their types are the texts of ``mysqlType`` (whose order means
-   nothing, since TiCDC's is random); keys are those that ``pkNames`` lists. The codes of ``sqlType`` vary with the
-   values and are no part of the structure.
+1. Columns are those of ``sqlType``, in its order, then what ``mysqlType`` alone has, by name; their types are the texts
+   of ``mysqlType`` (whose order means nothing, since TiCDC's is random); keys are those that ``pkNames`` lists. The
+   codes of ``sqlType`` vary with the values and are no part of the structure.
 2. The same structure is always the same ``TableSchema`` object. It is found by the raw bytes of the three members; both
    caches are bounded and forget everything when full.
 3. A row holds texts and nulls. A missing column is ``ABSENT`` in ``data``; in ``old`` it did not change, so it is as in
@@ -79,7 +79,7 @@ def _columns(envelope: Envelope) -> tuple[tuple[str, str, bool], ...]:
         raise DecodeError(PROTOCOL, f"sqlType, mysqlType or pkNames: {error}") from None
     if codes is None or types is None:
         raise DecodeError(PROTOCOL, "rows without sqlType and mysqlType")
-    names = dict.fromkeys((*codes, *types))
+    names = dict.fromkeys((*codes, *sorted(types)))
     if len(names) > MAX_COLUMNS:
         raise DecodeError(PROTOCOL, f"{len(names)} columns; a table has at most {MAX_COLUMNS}")
     untyped = [name for name in names if name not in types]

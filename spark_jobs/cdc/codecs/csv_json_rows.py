@@ -55,7 +55,7 @@ class JsonRows(dict[tuple[type, ...], _Shape]):
         self._before = utf8((rows.head(operation, is_update=is_update) % ("", "")).removesuffix(after))
         self._after = utf8(after) + b","
         self._commit_ts = rows.commit_ts
-        self._last: tuple[tuple[type, ...], _Shape] = ((), _Shape(True, (), 0, ()))
+        self._last: tuple[tuple[type, ...] | None, _Shape] = (None, _Shape(True, (), 0, ()))
 
     def line(self, commit_ts: int, row: Row | None) -> bytes:
         """One row without its terminator."""
