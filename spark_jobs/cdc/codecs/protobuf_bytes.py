@@ -15,15 +15,15 @@ def _slow_varint(number: int) -> bytes:
     return bytes(out)
 
 
-_LAST: Final = [_slow_varint(number) for number in range(1 << _BITS)]
-_MORE: Final = [bytes((number & 0x7F | 0x80, number >> 7 | 0x80)) for number in range(1 << _BITS)]
+LAST: Final = [_slow_varint(number) for number in range(1 << _BITS)]
+MORE: Final = [bytes((number & 0x7F | 0x80, number >> 7 | 0x80)) for number in range(1 << _BITS)]
 
 
 def varint(number: int) -> bytes:
     """A number of 0 and more as a varint: two bytes a step, from tables."""
     if number <= _MASK:
-        return _LAST[number]
-    return _MORE[number & _MASK] + varint(number >> _BITS)
+        return LAST[number]
+    return MORE[number & _MASK] + varint(number >> _BITS)
 
 
 def delimited(tag: bytes, content: bytes) -> bytes:

@@ -7,8 +7,9 @@ from spark_jobs.cdc.codecs.protobuf_bytes import delimited, varint
 from spark_jobs.cdc.codecs.tidb_binlog_cells import NULL_CELL, cell_writer, from_text
 from spark_jobs.cdc.codecs.tidb_binlog_layout import Generation, table_head, table_tail
 from spark_jobs.cdc.codecs.tidb_binlog_transactions import TransactionEncoder
+from spark_jobs.cdc.codecs.tidb_binlog_writers import row_writer
 from spark_jobs.cdc.errors import EncodeError
-from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, Ddl, Event, Row, RowChange, RowKind, TableSchema
+from spark_jobs.cdc.events import DELETE, UPDATE, Ddl, Event, Row, RowChange, TableSchema
 
 PROTOCOL: Final = "tidb-binlog"
 
@@ -44,7 +45,7 @@ class TidbBinlogEncoder:
 class _TableWriter:
     """What is decided once for a ``TableSchema``, which it keeps alive so that its identity stays its own."""
 
-    __slots__ = ("cells", "head", "name", "schema", "tail")
+    __slots__ = ("cells", "head", "name", "schema", "tail", "write")
 
     def __init__(self, schema: TableSchema, generation: Generation) -> None:
         self.schema = schema
@@ -54,7 +55,9 @@ class _TableWriter:
             self.tail = table_tail(schema, generation)
         except UnicodeEncodeError as error:
             raise EncodeError(PROTOCOL, f"a name in table {self.name} is not text: {error}") from None
-        self.cells = tuple(cell_writer(column.type) for column in schema.columns)
+        types = [column.type for column in schema.columns]
+        self.cells = tuple(map(cell_writer, types))
+        self.write = row_writer(types, self.cells)
 
     def is_like(self, other: "_TableWriter") -> bool:
         """Whether rows of both can stand in one ``Table``."""
@@ -62,13 +65,18 @@ class _TableWriter:
 
     def mutation(self, event: RowChange) -> bytes:
         """The field ``mutations`` of a table with one row in it."""
-        kind, row, change_row = _IMAGES[event.kind](event)
-        content = kind + delimited(_SECOND, self._row(row, event))
+        kind, image = (_DELETED, event.before) if event.kind is DELETE else (_INSERTED, event.after)
+        old = b""
         if event.kind is UPDATE:
-            content += delimited(_THIRD, self._row(change_row, event))
-        return delimited(_FOURTH, content)
+            kind, old = _UPDATED, delimited(_THIRD, self._row(event.before, event))
+        row = self._row(image, event)
+        return delimited(_FOURTH, b"".join((kind, varint(len(row)), row, old)))
 
     def _row(self, row: Row | None, event: RowChange) -> bytes:
+        try:
+            return self.write(row)  # type: ignore[arg-type]
+        except _NO_ROW:
+            pass
         if row is None or len(row) != len(self.cells):
             raise EncodeError(PROTOCOL, f"{self._where(event)} does not have the images and columns it should have")
         try:
@@ -91,11 +99,10 @@ class _TableWriter:
         return "a value cannot be written"
 
 
-_IMAGES: Final[dict[RowKind, Callable[[RowChange], tuple[bytes, Row | None, Row | None]]]] = {
-    INSERT: lambda event: (b"\x08\x00", event.after, None),
-    UPDATE: lambda event: (b"\x08\x01", event.after, event.before),
-    DELETE: lambda event: (b"\x08\x02", event.before, None),
-}
+_INSERTED, _UPDATED, _DELETED = b"\x08\x00\x12", b"\x08\x01\x12", b"\x08\x02\x12"
+"""A mutation's type, and the tag of its row."""
+
+_NO_ROW: Final = (TypeError, ValueError, AttributeError, LookupError)
 
 
 def _transaction(commit_ts: int, rows: list[tuple[_TableWriter, bytes]]) -> bytes:
