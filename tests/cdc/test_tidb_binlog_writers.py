@@ -1,5 +1,7 @@
 """A row written by its table's function is the cells of its columns, one behind the other."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from spark_jobs.cdc.codecs.tidb_binlog_cells import NULL_CELL, cell_writer
@@ -9,7 +11,7 @@ from spark_jobs.cdc.mysql_types import parse_type
 
 EDGES = [0, 1, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**28 - 1, 2**28, 2**31, 2**63 - 1]
 LENGTHS = [0, 1, 124, 125, 126, 127, 128, 4095, 4096, 16382, 16383, 16384, 70_000]
-VALUES: dict[str, list[Value]] = {
+VALUES: dict[str, Sequence[Value]] = {
     "bigint": [*EDGES, -1, -(2**63), True],
     "bigint unsigned": [*EDGES, 2**64 - 1],
     "varchar(20)": ["x" * length for length in LENGTHS] + ["größer", "\U0001f600" * 40],
@@ -21,7 +23,7 @@ VALUES: dict[str, list[Value]] = {
     "year": [0, 2155],
     "datetime": ["0000-00-00 00:00:00"],
 }
-WRONG: dict[str, list[Value]] = {
+WRONG: dict[str, Sequence[Value]] = {
     "bigint": ["1", 1.0, 2**64, ABSENT, b"1"],
     "bigint unsigned": [-1, 2**64],
     "varchar(20)": [b"x", 1, "\ud800", ABSENT],
