@@ -574,6 +574,16 @@ def test_signs_that_change_places_are_not_mixed_up():
     assert [column.type.unsigned for column in second.table.columns] == [True, False]
 
 
+def test_signed_and_unsigned_columns_of_one_message_are_read_row_by_row():
+    columns = [("a", "bigint"), ("b", "bigint"), ("c", "varchar")]
+    text, null = wire.Column(string_value="x"), wire.Column(is_null=True)
+    usual = [wire.Column(int64_value=-1), wire.Column(uint64_value=2), text]
+    partly = [null, wire.Column(uint64_value=3), text]
+    filled = [wire.Column(int64_value=4), wire.Column(string_value="5"), text]
+    expected = [(-1, 2, "x"), (None, 3, "x"), (4, 5, "x"), (-1, 2, "x")]
+    assert rows_of(columns, usual, partly, filled, usual) == expected
+
+
 def test_filled_in_defaults_stand_where_they_are():
     columns = [("a", "int"), ("b", "varchar"), ("c", "double"), ("d", "blob")]
     usual = [
@@ -590,7 +600,9 @@ def test_irregular_columns_are_read_one_by_one():
     columns = [("a", "int"), ("b", "varchar")]
     twice = [wire.Column(int64_value=1, string_value="no"), wire.Column(string_value="x")]
     not_null = [wire.Column(is_null=False, int64_value=1), wire.Column(is_null=True, string_value="no")]
+    usual = [wire.Column(int64_value=2), wire.Column(string_value="y")]
     assert rows_of(columns, twice, not_null) == [(1, "x"), (1, None)]
+    assert rows_of(columns, usual, twice, not_null, usual) == [(2, "y"), (1, "x"), (1, None), (2, "y")]
 
 
 def test_a_table_that_changes_between_messages_is_read_anew():

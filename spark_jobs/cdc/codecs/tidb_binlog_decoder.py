@@ -138,17 +138,17 @@ def _images(known: _Known, mutations: list[TableMutationView]) -> tuple[list[_Im
     """Before and after image of every row, and the positions of the unsigned columns."""
     images: list[_Image] = []
     signs = Signs(known.layout)
-    read = known.rows.read
+    read, shape = known.rows.read, None
     for number, mutation in enumerate(mutations):
         kind = KINDS.get(mutation.type)
         try:
-            row, shape = read(mutation.row)
+            row, shape = read(mutation.row, shape)
             if signs.undecided:
                 signs.learn(shape.signed, shape.unsigned)
             if kind is INSERT:
                 images.append((INSERT, None, row))
             elif kind is UPDATE:
-                old, shape = read(mutation.change_row)
+                old, shape = read(mutation.change_row, shape)
                 images.append((UPDATE, old, row))
                 if signs.undecided:
                     signs.learn(shape.signed, shape.unsigned)

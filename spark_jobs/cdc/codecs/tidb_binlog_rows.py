@@ -5,8 +5,11 @@ A row is parsed with all its columns merged into lists, one for each kind of val
 
 1. The first bytes of the sealed columns tell the kinds exactly. For each such string of kinds the way from the lists to
    the row is decided once.
-2. A row without NULL, whose integers are all signed or all unsigned, needs not even that: when its lists are as long
-   as those of the last such row, the kinds are the same, because a column's type decides its kind.
+2. A row without NULL needs not even that after another of the same table and message: when its lists are as long, the
+   kinds are the same, because a column's type decides its kind. (A default that Drainer filled in may be text in a
+   column of numbers, never the other way round, so that the lists cannot be as long.) Whether a column is unsigned may
+   change from message to message, unseen; so the last row of another message serves only if its integers are all
+   signed or all unsigned.
 3. What is against the rules (a column with two fields or none, text that is not UTF-8) is read column by column.
 """
 
@@ -50,14 +53,18 @@ class RowReader:
         self._shapes: dict[bytes, Shape] = {}
         self._usual: Shape | None = None
 
-    def read(self, data: bytes) -> tuple[Row, "Shape"]:
-        """The values, and what their fields tell; raises ``ValueError`` for damaged bytes."""
+    def read(self, data: bytes, last: "Shape | None" = None) -> tuple[Row, "Shape"]:
+        """The values, and what their fields tell; raises ``ValueError`` for damaged bytes.
+
+        ``last``: that of the row before it in the same message.
+        """
+        usual = last if last is not None and last.regular else self._usual
         try:
             merged = MergedRowView.FromString(data).columns
-            if self._usual is not None:
-                row = self._usual.row(merged)
+            if usual is not None:
+                row = usual.row(merged)
                 if row is not None:
-                    return row, self._usual
+                    return row, usual
             return self._read_by_kinds(SealedRowView.FromString(data).columns[:], merged)
         except ProtobufError:
             raise ValueError("a row is not a protobuf message") from None
@@ -102,7 +109,8 @@ class RowReader:
 class Shape:
     """The kinds of a row's columns, and the way from the merged lists to the row.
 
-    ``signed`` and ``unsigned``: positions with such numbers. ``certain``: equal lengths of the lists mean this shape.
+    ``signed`` and ``unsigned``: positions with such numbers. ``regular``: each column has the kind of its type, and
+    none is NULL. ``certain``: equal lengths of the lists mean this shape, in another message as well.
     """
 
     __slots__ = (
@@ -114,6 +122,7 @@ class Shape:
         "_readable",
         "_text",
         "certain",
+        "regular",
         "signed",
         "unsigned",
     )
@@ -123,9 +132,8 @@ class Shape:
         fields = [field for field in _LISTS if field in kinds]
         self.signed = frozenset(at for at, kind in enumerate(kinds) if kind == INT)
         self.unsigned = frozenset(at for at, kind in enumerate(kinds) if kind == UINT)
-        self.certain = all(kind in KINDS[form] for kind, form in zip(kinds, forms, strict=True)) and not (
-            self.signed & layout.integers and self.unsigned & layout.integers
-        )
+        self.regular = all(kind in KINDS[form] for kind, form in zip(kinds, forms, strict=True))
+        self.certain = self.regular and not (self.signed & layout.integers and self.unsigned & layout.integers)
         self._lists = _getter([_LISTS[field] for field in fields])
         self._nulls = NULL in kinds
         self._text = STRING in kinds  # protobuf gives text that is not UTF-8 as bytes
@@ -139,7 +147,7 @@ class Shape:
         if not self._readable:
             return None
         containers = self._lists(merged)
-        if [*map(len, containers)] != self._counts:
+        if [*map(len, containers)] != self._counts or (not self._nulls and merged.is_null):
             return None
         lists = [values[:] for values in containers]
         if (self._nulls and False in lists[0]) or (self._text and bytes in map(type, lists[-1])):
