@@ -111,6 +111,25 @@ def test_more_wordings_than_are_remembered_are_all_read():
     assert [outcome(decoder.decode, raw) for raw in messages * 2] == [outcome(as_a_whole, raw) for raw in messages * 2]
 
 
+def test_one_object_stands_for_a_table_also_when_structures_have_been_forgotten(monkeypatch):
+    """Or rows of two kinds would be cut apart as if they had other columns."""
+
+    def forgetful(cache, key, value):
+        if len(cache) >= 2:
+            cache.clear()
+        cache[key] = value
+
+    for module in ("canal_json_structure", "canal_json_cache"):
+        monkeypatch.setattr(f"spark_jobs.cdc.codecs.{module}.remember", forgetful)
+    decoder = Decoder({})
+    before = table_of(decoder, message())
+    for name in "uvwx":
+        table_of(decoder, message(table=name))
+    update = table_of(decoder, message(type="UPDATE", old=OLD))
+    assert update is not before
+    assert table_of(decoder, message()) is update
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -19,14 +19,14 @@ Rules
 """
 
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
 from spark_jobs.cdc.bounded_cache import remember
 from spark_jobs.cdc.codecs.canal_json_cache import same_types
 from spark_jobs.cdc.codecs.canal_json_envelope import Envelope, Int64, Milliseconds, Tso
-from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, RowKind
+from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, RowKind, TableSchema
 
 MAX_WORDINGS: Final = 4
 """Of one head; codes in ``sqlType`` may depend on values. One more, and all are forgotten."""
@@ -45,7 +45,14 @@ _read_tso = msgspec.json.Decoder(Tso).decode
 _REFUSED = (msgspec.MsgspecError, ValueError)
 
 
-S = TypeVar("S")
+class Subject(Protocol):
+    """What is known of a table, or more than its structure."""
+
+    @property
+    def table(self) -> TableSchema: ...
+
+
+S = TypeVar("S", bound=Subject)
 T = TypeVar("T")
 
 
@@ -80,6 +87,7 @@ class Wordings(Generic[S, T]):
         self._make = make
         self._otherwise = otherwise
         self._by_head: dict[bytes, tuple[Wording[S], ...]] = {}
+        self._tables: dict[tuple[str, str, int], TableSchema] = {}
         self._times = self._tail = b""
         self._es = self._ts = self._tso = 0
 
@@ -146,6 +154,7 @@ class Wordings(Generic[S, T]):
         rows = b',"old":[' if kind is UPDATE else b',"old":null,"data":['
         common = codes + types + rows
         if rest.startswith(common, _TIMES_END):
+            self._expect_one_object(subject.table)
             known = self._by_head.get(head, ())
             if len(known) >= MAX_WORDINGS:
                 known = ()
@@ -153,6 +162,14 @@ class Wordings(Generic[S, T]):
             begin = _TIMES_END + len(common)
             wording = Wording(begin, common, codes, types, rows, subject, kind, envelope.id, has_tso)
             remember(self._by_head, head, (wording, *known))
+
+    def _expect_one_object(self, table: TableSchema) -> None:
+        """If another object stood for this table, structures have been forgotten, and wordings must go with them."""
+        key = table.schema, table.table, len(table.columns)
+        known = self._tables.get(key, table)
+        if known is not table and known == table:
+            self._by_head.clear()
+        remember(self._tables, key, table)
 
 
 def _says_the_same(rest: bytes, wording: Wording[S]) -> bool:
