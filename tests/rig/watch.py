@@ -222,10 +222,17 @@ class Watching:
 
 
 def owners(output: Path, changefeed: str) -> Iterator[str]:
-    """What is wrong with who wrote the commit log: each entry under the newest claim before it, epochs growing."""
+    """What is wrong with who wrote the commit log: each entry under the newest claim before it, epochs growing.
+
+    The log may be in use.
+    """
     epoch, number = 0, None
     for path in sorted((output / "_weir" / changefeed / "log").glob("[0-9]*")):
-        entry = json.loads(path.read_bytes())
+        try:
+            entry = json.loads(path.read_bytes())
+        except FileNotFoundError:  # an old entry that its owner has just removed, and all before it
+            epoch, number = 0, None
+            continue
         if number is not None and entry["number"] != number + 1:
             yield f"entry {entry['number']} follows {number}"
         if entry["kind"] == "claim" and number is not None and entry["epoch"] <= epoch:
