@@ -54,7 +54,8 @@ def _relay_steps(source: SourceRange) -> dict[str, dict[str, float]]:
     def opened() -> None:
         relay = Relay(OPTIONS["canal-json"])
         for _, lines in blocks(source):
-            relay.open_lines(lines)
+            for _ in relay.open_lines(lines):
+                pass
 
     def rewritten() -> None:
         relay = Relay(OPTIONS["canal-json"])

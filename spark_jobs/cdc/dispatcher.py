@@ -50,6 +50,9 @@ ToBytes = Callable[[Value], bytes]
 Hash = Callable[[RowChange], int]
 
 
+_commit_ts: Final[Hash] = attrgetter("commit_ts")
+
+
 class DispatchRule(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of ``sink.dispatchers``."""
 
@@ -101,6 +104,8 @@ class Dispatcher:
         self._rules.append(_Rule(TableRules(["*.*"]), None, _TABLE))
         self._found: dict[tuple[str, str], _Rule] = {}
         self._hashes: dict[int, tuple[Hash, TableSchema]] = {}  # with the table, so that its id stays its own
+        self._table: TableSchema | None = None  # the last, since the rows of a table come in runs
+        self._hash_of: Hash = _commit_ts
 
     def topic(self, schema: str, table: str) -> str:
         """The topic of a table's rows and DDL; of a statement on a schema (``table`` empty) the default topic."""
@@ -117,17 +122,21 @@ class Dispatcher:
         ``DataError`` for a name of an enum or set whose elements are not known: TiCDC hashes the number.
         """
         table = change.table
-        try:
-            hash_of, _ = self._hashes[id(table)]
-        except KeyError:
-            hash_of = self._hash(table)
-            remember(self._hashes, id(table), (hash_of, table))
-        return hash_of(change) % partitions
+        if table is not self._table:
+            self._table, self._hash_of = table, self._known_hash(table)
+        return self._hash_of(change) % partitions
+
+    def _known_hash(self, table: TableSchema) -> Hash:
+        known = self._hashes.get(id(table))
+        if known is None:
+            known = self._hash(table), table
+            remember(self._hashes, id(table), known)
+        return known[0]
 
     def _hash(self, table: TableSchema) -> Hash:
         rule = self._rule(table.schema, table.table)
         if rule.by == _TS:
-            return attrgetter("commit_ts")
+            return _commit_ts
         columns = [(at, table.columns[at]) for at in _places(rule, table)]
         hashed = [_Hashed(at, crc32(_bytes(column.name)), _to_bytes(column.type)) for at, column in columns]
         start = crc32(_bytes(table.schema) + _bytes(table.table))

@@ -45,11 +45,9 @@ class DecodeError(DataError):
     """Bytes that are not what the protocol says.
 
     ``protocol``: name of the codec; ``offset``: byte offset inside the message where known; ``reason``: one sentence.
-    ``line_index``: set by readers of a block of lines, the line counted from 0.
     """
 
     code = "CDC:ErrDecodeFailed"
-    line_index: int | None = None
 
     def __init__(self, protocol: str, reason: str, *, offset: int | None = None) -> None:
         where = "" if offset is None else f" at byte {offset}"

@@ -5,7 +5,7 @@ the driver can tell what stood before it from what stood after it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final
 
 from spark_jobs.cdc.codecs.canal_json_envelope import Envelope, Kind
@@ -134,11 +134,13 @@ class _SplitReader:
                     raise BadMessage(_place(part, offset), error) from None
             offset += len(line) + 1
 
-    def _take(self, messages: list[Message]) -> None:
+    def _take(self, messages: Iterable[Message]) -> None:
         form_of, write, open_pieces = self._translator.form, self._translator.write, self._open
         last_ts = self._last_ts
         untimed = False
+        count = 0
         for message in messages:
+            count += 1
             if type(message) is Envelope and not message.is_row:
                 self._last_ts = last_ts
                 last_ts = self._other(message)
@@ -167,7 +169,7 @@ class _SplitReader:
             if len(piece.output) >= piece.limit and self._pieces.overflow(piece):
                 del open_pieces[key]
         self._last_ts = last_ts
-        self._outcome.messages += len(messages)
+        self._outcome.messages += count
         if not untimed:
             self._outcome.extension = True
         elif self._split.index and self._times_written:

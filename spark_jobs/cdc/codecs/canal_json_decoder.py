@@ -95,18 +95,21 @@ class Decoder:
 def _worded_change(
     wording: Wording[Structure], rows: bytes, es: int, ts: int, commit_ts: int
 ) -> tuple[RowChange] | None:
-    kind, structure, old = wording.kind, wording.subject, b""
+    kind, structure = wording.kind, wording.subject
+    plain, table, sequence = structure.plain, structure.table, wording.sequence
+    old = b""
     if kind is UPDATE:
         old, _, rows = rows.partition(NEXT_ROW)
-    plain = structure.plain
     try:
         row = structure.row(rows) if plain is None else astuple(plain(rows))
-        before = None if kind is INSERT else row if kind is DELETE else structure.old_row(old, row)
+        # the fields of an event by place, since names take a third of the time
+        if kind is INSERT:
+            return (RowChange(INSERT, table, None, row, commit_ts, es, ts, sequence),)
+        if kind is DELETE:
+            return (RowChange(DELETE, table, row, None, commit_ts, es, ts, sequence),)
+        return (RowChange(UPDATE, table, structure.old_row(old, row), row, commit_ts, es, ts, sequence),)
     except _REFUSED:
         return None
-    after = None if kind is DELETE else row
-    # by place, since names take a third of the time
-    return (RowChange(kind, structure.table, before, after, commit_ts, es, ts, wording.sequence),)
 
 
 _REFUSED: Final = (MsgspecError, DecodeError, ValueError)

@@ -44,6 +44,7 @@ class Encoder:
     def __init__(self, options: Mapping[str, str]) -> None:
         self.options = encode_options(options)
         self._plans: dict[int, TablePlans] = {}
+        self._last: TablePlans | None = None
         self._extension = self.options.extension
         self._times = Times()
         self._write: dict[type, Callable[..., bytes | None]] = (
@@ -57,7 +58,9 @@ class Encoder:
             make = self._write.get(type(event))
             message = make(event) if make is not None else None
             return () if message is None else (message,)
-        plans = self._plans.get(id(event.table)) or self._add(event.table)
+        table, plans = event.table, self._last
+        if plans is None or table is not plans.table:  # the rows of a table come in runs
+            plans = self._last = self._plans.get(id(table)) or self._add(table)
         kind = event.kind
         plan = plans.insert if kind is INSERT else plans.update if kind is UPDATE else plans.delete
         write = plan.write  # a method call on what is an attribute is slow

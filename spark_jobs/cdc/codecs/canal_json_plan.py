@@ -204,7 +204,7 @@ class TablePlans:
     """
 
     def __init__(self, table: TableSchema, options: EncodeOptions, times: Times) -> None:
-        self._table = table
+        self.table = table
         self._options = options
         self._times = times
         self._partial: dict[tuple[RowKind, tuple[int, ...]], RowPlan] = {}
@@ -219,7 +219,7 @@ class TablePlans:
 
     @cached_property
     def delete(self) -> RowPlan:
-        handle = handle_key(self._table) if self._options.delete_only_handle_key else ()
+        handle = handle_key(self.table) if self._options.delete_only_handle_key else ()
         return self._plan(DELETE, handle or self._written)
 
     def partial(self, plan: RowPlan, row: Row) -> RowPlan:
@@ -235,8 +235,8 @@ class TablePlans:
     def _written(self) -> tuple[int, ...]:
         """Indexes of the columns that a message of this table holds."""
         everything = self._options.dialect is Dialect.CANAL
-        columns = enumerate(self._table.columns)
+        columns = enumerate(self.table.columns)
         return tuple(index for index, column in columns if everything or column.generated != "virtual")
 
     def _plan(self, kind: RowKind, indexes: tuple[int, ...]) -> RowPlan:
-        return RowPlan(kind, self._table, indexes, self._options, self._times)
+        return RowPlan(kind, self.table, indexes, self._options, self._times)

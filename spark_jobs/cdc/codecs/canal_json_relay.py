@@ -19,7 +19,7 @@ Rules
    texts, where JSON allows it, becomes a space, so that each message that is written is one line.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import ClassVar, Final, TypeAlias, cast
 
@@ -132,21 +132,26 @@ class Relay:
         except DecodeError:
             return [self._opened(message) for message in messages]
 
-    def open_lines(self, block: bytes) -> list[Message]:
+    def open_lines(self, block: bytes) -> Iterator[Message]:
         """The messages of a block of lines, one for each line; a blank line is ``BLANK``.
 
-        Raises ``DecodeError`` for the first bad line, with ``line_index`` set.
+        Each is opened when it is asked for: what is opened in advance is out of the processor's reach when it is used.
+        Raises ``DecodeError`` in the place of the first bad line.
         """
         if b"\r" in block:
             block = block.replace(b"\r\n", b"\n")
         lines = block.split(b"\n")
         if not lines[-1]:
             lines.pop()
-        open_ = self.open
+        return map(self._open_line, lines)
+
+    def _open_line(self, line: bytes) -> Message:
         try:
-            return [open_(line) for line in lines]
+            return self.open(line)
         except DecodeError:
-            return [self._open_line(index, line) for index, line in enumerate(lines)]
+            if line.strip():
+                raise
+            return BLANK
 
     def _open_whole(self, message: bytes) -> Message:
         envelope = _open(message)
@@ -161,13 +166,6 @@ class Relay:
             return self.open(message)
         except DecodeError:
             return None
-
-    def _open_line(self, index: int, line: bytes) -> Message:
-        try:
-            return self.open(line) if line.strip() else BLANK
-        except DecodeError as error:
-            error.line_index = index
-            raise
 
     def rewrite(self, message: Message, commit_ts: int | None = None) -> bytes | None:
         """The output message; None if it must take the long way. Raises ``DecodeError``."""
