@@ -150,8 +150,6 @@ class RowKind(StrEnum):
     UPDATE = "UPDATE"
     DELETE = "DELETE"
 
-    __hash__ = str.__hash__  # Enum's own is a function of Python's, which a look-up by kind would wait for
-
 
 INSERT: Final = RowKind.INSERT
 UPDATE: Final = RowKind.UPDATE
