@@ -63,7 +63,7 @@ class Decoder:
         envelope = open_envelope(message)
         events = self.events(envelope)
         if len(events) == 1 and type(events[0]) is RowChange:
-            self._wordings.learn(message, envelope, self._structure_of(envelope))
+            self._wordings.learn(message, envelope, self._structure_of)
         return events
 
     def events(self, envelope: Envelope) -> Sequence[Event]:

@@ -158,7 +158,7 @@ class Relay:
         data = envelope.data
         if data is not None and len(data) == 1 and envelope.is_row:
             with suppress(DecodeError):  # it is said when the form is asked for
-                self._wordings.learn(message, envelope, self._form_of(envelope))
+                self._wordings.learn(message, envelope, self._form_of)
         return envelope
 
     def _opened(self, message: bytes) -> Message | None:

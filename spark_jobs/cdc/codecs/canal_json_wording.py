@@ -142,8 +142,8 @@ class Wordings(Generic[S, T]):
         self._tail = tail
         return True
 
-    def learn(self, message: bytes, envelope: Envelope, subject: S) -> None:
-        """Of a message with one row that has been read as a whole."""
+    def learn(self, message: bytes, envelope: Envelope, subject_of: Callable[[Envelope], S]) -> None:
+        """Of a message with one row that has been read as a whole; raises what ``subject_of`` raises."""
         head, _, rest = message.partition(_ES)
         times = b"%d%b%d" % (envelope.es, _TS, envelope.ts)
         if len(times) != _TIMES_END or not rest.startswith(times) or envelope.gtid:
@@ -154,6 +154,7 @@ class Wordings(Generic[S, T]):
         rows = b',"old":[' if kind is UPDATE else b',"old":null,"data":['
         common = codes + types + rows
         if rest.startswith(common, _TIMES_END):
+            subject = subject_of(envelope)
             self._expect_one_object(subject.table)
             known = self._by_head.get(head, ())
             if len(known) >= MAX_WORDINGS:
