@@ -313,9 +313,9 @@ def _inverted(node: exp.Expr, scope: _Scope) -> Term:
 def _literal(node: exp.Expr, scope: _Scope) -> Term:
     if node.is_string:
         return literal(Kind.TEXT, node.this)
-    if "e" in node.this.lower():
-        return literal(Kind.DOUBLE, float(node.this))
     try:
+        if "e" in node.this.lower():
+            return literal(Kind.DOUBLE, float(node.this))
         return literal(Kind.NUMBER, exact(node.this) if "." in node.this else int(node.this))
     except ValueError as error:
         refuse(f"number {node.this[:40]}… in {shown(scope.text)}: {error}")

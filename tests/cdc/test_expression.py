@@ -240,6 +240,8 @@ REFUSED = [
     "x'4g' = 1",
 ]
 UNFIT = [
+    "0E = 0",
+    "1e+ = 1",
     "i IN ()",
     "s REGEXP s",
     "s REGEXP '(?=a)'",
