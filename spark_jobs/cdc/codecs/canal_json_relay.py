@@ -1,4 +1,4 @@
-"""Canal-JSON to Canal-JSON without building events: for pipelines that change no column.
+"""Canal-JSON to Canal-JSON with the JSON of the rows as it is: for pipelines that change no column.
 
 Rules
 
@@ -6,7 +6,7 @@ Rules
    rewriting checks that they hold exactly the columns of ``sqlType``, each with a value of its type. Of a message in a
    known wording (``canal_json_wording``, nearly all of TiCDC's) opening has checked both, and it is an ``OpenRow``.
 2. The result is, when parsed, what ``Decoder`` and ``Encoder`` make of the same message. Where raw rows cannot give
-   that, ``rewrite`` returns None, and the message takes the long way (``relay.decoder``, ``relay.encoder``):
+   that, ``rewrite`` returns None, and the message takes the long way (``relay.events``, ``relay.encoder``):
 
    - statements, watermarks, heartbeats and marks, which are rare;
    - several rows in one message, since TiCDC's dialect has one;
@@ -91,7 +91,7 @@ class Form(msgspec.Struct, frozen=True):
 class Relay:
     """Opens messages and writes them in TiCDC's dialect; takes the options of the encoder.
 
-    ``decoder`` and ``encoder`` have the same options, for what must take the long way: ``decoder.events(envelope)``.
+    ``events`` and ``encoder`` are for what must take the long way.
     ``end`` is written behind each message.
     """
 

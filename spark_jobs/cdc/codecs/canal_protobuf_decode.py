@@ -8,7 +8,7 @@ Rules
 2. In a merged list a value belongs to the column of its turn. That is certain if no column is NULL and there are as
    many values as columns. With NULLs it is certain only for a writer that spells out zeros and false (as Canal's own
    classes do, and proto3's never), because it spells out empty texts too: each column that is not NULL has its value.
-3. Caches are bounded; they forget everything when they are full.
+3. Caches are bounded: that of rows forgets the rows when it is full, that of headers and structures everything.
 """
 
 from collections.abc import Sequence
