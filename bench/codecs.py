@@ -14,11 +14,11 @@ from bench.measure import Line, Round
 from bench.report import Report
 from spark_jobs.cdc.codec import Codec
 from spark_jobs.cdc.codecs import CODECS
-from spark_jobs.cdc.codecs.canal_json_relay import Relay
-from spark_jobs.cdc.dispatcher import Dispatcher, DispatchRule
+from spark_jobs.cdc.codecs.canal_json.relay import Relay
 from spark_jobs.cdc.errors import WeirError
 from spark_jobs.cdc.events import RowChange
-from spark_jobs.cdc.table_filter import TableFilter
+from spark_jobs.cdc.filters.tables import TableFilter
+from spark_jobs.cdc.routing.dispatcher import Dispatcher, DispatchRule
 from spark_jobs.pipeline.ordered import BLOCK_BYTES
 
 CHUNK: Final = 2_000

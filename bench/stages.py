@@ -12,7 +12,7 @@ from typing import Final
 from bench import input
 from bench.events import events
 from bench.report import Report
-from spark_jobs.cdc.codecs.canal_json_relay import Relay
+from spark_jobs.cdc.codecs.canal_json.relay import Relay
 from spark_jobs.pipeline.chunks import ChunkFile, load
 from spark_jobs.pipeline.job import Job, SourceRange, Split
 from spark_jobs.pipeline.merged import Chunk, QueueReader, merge

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from spark_jobs import session as spark
-from spark_jobs.feed import HostedFeed
-from spark_jobs.lease import Lease, seconds
+from spark_jobs.host import session as spark
+from spark_jobs.host.assignment import HostedFeed
+from spark_jobs.host.lease import Lease, seconds
 from spark_jobs.sources import parse_source
 from spark_jobs.wire import Assignment
 

@@ -18,16 +18,16 @@ import msgspec
 
 from cli import reading
 from cli.console import Console
-from cli.framing import FRAMINGS
 from cli.options import key_values
 from cli.protocols import choose, writable
 from cli.reading import Message, Reading
 from spark_jobs.cdc import tso
 from spark_jobs.cdc.codec import Encoder
-from spark_jobs.cdc.codecs.csv_format import CsvFormat
+from spark_jobs.cdc.codecs.csv.format import CsvFormat
 from spark_jobs.cdc.errors import ConfigError, EncodeError
 from spark_jobs.cdc.events import Ddl, Event, RowChange
-from spark_jobs.cdc.halves import HalfJoiner, alone
+from spark_jobs.cdc.framing import FRAMINGS
+from spark_jobs.cdc.rows.halves import HalfJoiner, alone
 
 EXAMPLE = """\
 examples:

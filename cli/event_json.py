@@ -32,7 +32,7 @@ from spark_jobs.cdc.events import (
     TransactionMark,
     Watermark,
 )
-from spark_jobs.cdc.mysql_types import canal_text
+from spark_jobs.cdc.mysql.types import canal_text
 
 Tree: TypeAlias = dict[str, "Tree"] | list["Tree"] | str | int | float | bytes | bool | None
 

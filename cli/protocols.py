@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from cli.framing import FRAMINGS, Framing
 from spark_jobs.cdc.codec import Codec
 from spark_jobs.cdc.codecs import CODECS, codec
 from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.cdc.framing import FRAMINGS, Framing
 
 _IN_FRAMES: Final = {("tidb-binlog", "drainer"): "drainer"}
 """TiDB Binlog's local files hold other messages than its Kafka topics."""

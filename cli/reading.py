@@ -8,14 +8,14 @@ from typing import BinaryIO, Final
 import msgspec
 
 from cli.console import Console, Stopped
-from cli.framing import FRAMINGS, MAX_MESSAGE_BYTES, Cut
 from cli.options import key_values
 from cli.progress import Progress
 from cli.protocols import choose, readable
 from spark_jobs.cdc.codec import Decoder
-from spark_jobs.cdc.codecs.csv_format import CsvFormat
+from spark_jobs.cdc.codecs.csv.format import CsvFormat
 from spark_jobs.cdc.errors import ConfigError, DataError, DecodeError, EnvironmentFault
 from spark_jobs.cdc.events import Event
+from spark_jobs.cdc.framing import FRAMINGS, MAX_MESSAGE_BYTES, Cut
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):

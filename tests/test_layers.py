@@ -3,7 +3,7 @@
 cli ──────────┐
 app ────────┐ ▼                cdc      events, codecs, filters, schemas: pure, bytes in, values out
 migrations  ├─► spark_jobs.cdc sources  what a source URI says (and reads, later, with Spark)
-            └─► spark_jobs.{sources, sinks, uris, folders, durable, wire}
+            └─► spark_jobs.{sources, sinks, uris, folders, store, wire}
 spark_jobs ──► itself alone; Spark only once a job runs
 """
 
@@ -61,9 +61,7 @@ class Light:
         return f"importing {self.who} leaves {', '.join(self.what)} alone"
 
 
-SHARED: Final = tuple(
-    f"spark_jobs.{name}" for name in ("cdc", "sources", "sinks", "uris", "folders", "durable", "wire")
-)
+SHARED: Final = tuple(f"spark_jobs.{name}" for name in ("cdc", "sources", "sinks", "uris", "folders", "store", "wire"))
 RULES: Final = (
     # The control plane knows what should run and validates with the code that will run; it runs none of it.
     Only("app", "spark_jobs", SHARED),
@@ -79,11 +77,11 @@ RULES: Final = (
     Only("spark_jobs.cdc", "*", ("msgspec", "google.protobuf", "sqlglot", "the standard library")),
     Never("spark_jobs.cdc", WORLD),
     # Inside the data plane: from what runs to what is known, never back.
-    Only("spark_jobs.commitlog", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.durable", "spark_jobs.failpoints")),
+    Only("spark_jobs.commitlog", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.store", "spark_jobs.failpoints")),
     Only("spark_jobs.sources", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.uris", "spark_jobs.folders")),
     Only("spark_jobs.sinks", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.uris", "spark_jobs.folders")),
-    Never("spark_jobs.pipeline", ("spark_jobs.feed", "spark_jobs.capture", "spark_jobs.link")),
-    *(Only(f"spark_jobs.{name}", "spark_jobs", ("spark_jobs.cdc",)) for name in ("uris", "wire", "durable")),
+    Never("spark_jobs.pipeline", ("spark_jobs.host.assignment", "spark_jobs.capture", "spark_jobs.host.link")),
+    *(Only(f"spark_jobs.{name}", "spark_jobs", ("spark_jobs.cdc",)) for name in ("uris", "wire", "store")),
     # The command-line tool is the codec library, without Spark, service or network.
     Only("cli", "*", ("msgspec", "spark_jobs.cdc", "the standard library")),
     # Migrations stand alone: a table's shape of that day, not the one of today's code.

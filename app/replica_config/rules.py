@@ -8,7 +8,7 @@ from typing import Final
 
 from app.errors import InvalidReplicaConfig
 from app.replica_config.model import ReplicaConfig
-from spark_jobs.cdc.table_filter import TableFilter
+from spark_jobs.cdc.filters.tables import TableFilter
 
 _SECOND: Final = 1_000_000_000
 _MINUTE: Final = 60 * _SECOND

@@ -15,9 +15,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from spark_jobs import durable
 from spark_jobs.cdc.errors import InternalError, WeirError
 from spark_jobs.commitlog.entries import FORMAT, Entry, FileRecord, State, View
+from spark_jobs.store import durable
 
 SNAPSHOT_EVERY: Final = 100
 RECENT_FOLDERS: Final = 200

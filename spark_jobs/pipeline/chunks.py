@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from spark_jobs import durable
 from spark_jobs.pipeline.merged import Chunk
+from spark_jobs.store import durable
 
 _CHUNK: Final = msgspec.msgpack.Decoder(Chunk)
 

@@ -7,7 +7,7 @@ import msgspec
 
 from spark_jobs.cdc import ddl
 from spark_jobs.cdc.events import TableSchema
-from spark_jobs.cdc.table_filter import TableFilter
+from spark_jobs.cdc.filters.tables import TableFilter
 from spark_jobs.pipeline.job import Statement
 
 Structures: TypeAlias = Mapping[tuple[str, str], TableSchema]

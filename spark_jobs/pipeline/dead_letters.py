@@ -12,8 +12,8 @@ import os
 
 import msgspec
 
-from spark_jobs import durable
 from spark_jobs.pipeline.job import DeadLetter
+from spark_jobs.store import durable
 
 
 class DeadLetterLine(msgspec.Struct, frozen=True):

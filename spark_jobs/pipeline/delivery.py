@@ -13,9 +13,9 @@ from typing import Final
 
 import msgspec
 
-from spark_jobs import durable, failpoints
+from spark_jobs import failpoints
 from spark_jobs.cdc.errors import ConfigError
-from spark_jobs.cdc.table_filter import TableFilter
+from spark_jobs.cdc.filters.tables import TableFilter
 from spark_jobs.commitlog.entries import (
     Entry,
     FolderCursor,
@@ -30,6 +30,7 @@ from spark_jobs.pipeline.job import Job, KnownStructure, Outcome, PartitionReadi
 from spark_jobs.pipeline.publish import Publisher
 from spark_jobs.pipeline.settle import Settled, Settling
 from spark_jobs.sinks.storage import WEIR_FOLDER, StorageSink
+from spark_jobs.store import durable
 
 LOAD_TRIES: Final = 5
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from spark_jobs import execution
+from spark_jobs.host import execution
 from spark_jobs.pipeline.delivery import Delivery, Start
 from spark_jobs.pipeline.flow import Flow, Say
 from spark_jobs.pipeline.folder_feed import FolderFeed

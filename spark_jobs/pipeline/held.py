@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from spark_jobs import durable
 from spark_jobs.pipeline.job import HeldFile
+from spark_jobs.store import durable
 
 SEGMENT_BYTES: Final = 8 << 20
 

@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 import numpy
 
-from spark_jobs.cdc.codecs.canal_json_envelope import Envelope, Kind
-from spark_jobs.cdc.codecs.canal_json_relay import Message
+from spark_jobs.cdc.codecs.canal_json.envelope import Envelope, Kind
+from spark_jobs.cdc.codecs.canal_json.relay import Message
 from spark_jobs.cdc.events import TableSchema
 from spark_jobs.pipeline.bad_message import MESSAGE_ERRORS, BadMessage, refuse_too_many
 from spark_jobs.pipeline.dates import Dates

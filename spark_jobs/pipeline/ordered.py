@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final
 
-from spark_jobs.cdc.codecs.canal_json_envelope import Envelope, Kind
-from spark_jobs.cdc.codecs.canal_json_relay import Message
+from spark_jobs.cdc.codecs.canal_json.envelope import Envelope, Kind
+from spark_jobs.cdc.codecs.canal_json.relay import Message
 from spark_jobs.cdc.errors import ConfigError, EnvironmentFault
 from spark_jobs.cdc.events import TableSchema
 from spark_jobs.pipeline.bad_message import MESSAGE_ERRORS, BadMessage, refuse_too_many

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from spark_jobs import durable
 from spark_jobs.cdc.events import TableSchema
 from spark_jobs.pipeline.job import Job, Piece
+from spark_jobs.store import durable
 
 FLUSH_BYTES: Final = 256 << 10
 SYNC_BYTES: Final = 1 << 20

@@ -15,10 +15,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from spark_jobs import durable, failpoints
+from spark_jobs import failpoints
 from spark_jobs.cdc.errors import DecodeError
-from spark_jobs.cdc.storage_paths import METADATA, index_content, metadata_content, parse_metadata
+from spark_jobs.cdc.storage.paths import METADATA, index_content, metadata_content, parse_metadata
 from spark_jobs.commitlog.entries import Entry, FileRecord, file_number
+from spark_jobs.store import durable
 
 _DATA_FILE: Final = re.compile(r"^CDC(\d{6,})\.(json|csv)$")
 Guard = Callable[[], None]

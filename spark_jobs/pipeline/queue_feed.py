@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import msgspec
 
 from spark_jobs.cdc import tso
-from spark_jobs.cdc.codecs.canal_json_envelope import Kind, open_envelope
+from spark_jobs.cdc.codecs.canal_json.envelope import Kind, open_envelope
 from spark_jobs.cdc.errors import DecodeError, EnvironmentFault
 from spark_jobs.commitlog.entries import HeldSegment
 from spark_jobs.pipeline.ddl_changes import changes, is_repeat

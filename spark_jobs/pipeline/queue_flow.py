@@ -9,12 +9,12 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs import execution
 from spark_jobs.cdc.errors import ConfigError, EnvironmentFault
+from spark_jobs.host import execution
+from spark_jobs.host.session import has_kafka
 from spark_jobs.pipeline.delivery import Delivery, Start
 from spark_jobs.pipeline.flow import Flow, Say
 from spark_jobs.pipeline.queue_feed import Batch, QueueFeed, SmallBatch
-from spark_jobs.session import has_kafka
 from spark_jobs.sources import kafka_admin
 from spark_jobs.sources.kafka import KafkaSource
 from spark_jobs.sources.kafka_stream import messages_between, stream

@@ -16,11 +16,11 @@ Rules (contract §5)
 from collections.abc import Callable
 from typing import Final
 
-from spark_jobs.cdc import schema_file
 from spark_jobs.cdc.errors import ConfigError, EncodeError
 from spark_jobs.cdc.events import TableSchema
-from spark_jobs.cdc.storage_paths import DataDir, data_name
-from spark_jobs.cdc.table_filter import TableFilter
+from spark_jobs.cdc.filters.tables import TableFilter
+from spark_jobs.cdc.storage import schema_file
+from spark_jobs.cdc.storage.paths import DataDir, data_name
 from spark_jobs.commitlog.entries import FileRecord, SchemaFileRecord, TableState, View
 from spark_jobs.pipeline.ddl_changes import Change, Structures, changes, is_repeat
 from spark_jobs.pipeline.enrich import is_part_of, same_structure

@@ -10,10 +10,12 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from spark_jobs.cdc.codecs import canal_json_encoder, csv_encoder, csv_format
-from spark_jobs.cdc.codecs.canal_json_relay import Form, Message, Relay
+from spark_jobs.cdc.codecs.canal_json import encoder as canal_json_encoder
+from spark_jobs.cdc.codecs.canal_json.relay import Form, Message, Relay
+from spark_jobs.cdc.codecs.csv import encoder as csv_encoder
+from spark_jobs.cdc.codecs.csv import format as csv_format
 from spark_jobs.cdc.events import RowChange, TableSchema
-from spark_jobs.cdc.table_filter import TableFilter
+from spark_jobs.cdc.filters.tables import TableFilter
 from spark_jobs.pipeline.enrich import Enricher, is_part_of
 from spark_jobs.pipeline.job import Job, KnownStructure
 

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from spark_jobs.cdc.codecs.canal_json_decoder import Decoder
+from spark_jobs.cdc.codecs.canal_json.decoder import Decoder
 from spark_jobs.cdc.events import Column, RowChange, TableSchema
-from spark_jobs.cdc.mysql_types import parse_type
+from spark_jobs.cdc.mysql.types import parse_type
 
 DATA = Path(__file__).parent.parent / "data"
 COMMIT_TS = 429918007904436226

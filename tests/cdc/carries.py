@@ -26,8 +26,8 @@ from spark_jobs.cdc.events import (
     Value,
     Watermark,
 )
-from spark_jobs.cdc.mysql_values import to_names
-from spark_jobs.cdc.schema_file import of_table
+from spark_jobs.cdc.mysql.values import to_names
+from spark_jobs.cdc.storage.schema_file import of_table
 from tests.cdc.carrier_views import (
     Carrier,
     Loss,

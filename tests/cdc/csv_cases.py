@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from spark_jobs.cdc.events import Column, ColumnType
-from spark_jobs.cdc.float_text import float32
+from spark_jobs.cdc.mysql.float_text import float32
 
 INTEGERS = st.integers(-(2**63), 2**64 - 1)
 TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from("\"',\\\r\n%[*]N\0\udcff\udc80😀"), max_size=12)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spark_jobs.cdc import tso
-from spark_jobs.cdc.codecs.canal_json_decoder import Decoder
+from spark_jobs.cdc.codecs.canal_json.decoder import Decoder
 from spark_jobs.cdc.events import (
     ABSENT,
     DELETE,

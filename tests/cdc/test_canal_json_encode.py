@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from spark_jobs.cdc.codecs.canal_json_encoder import Encoder
+from spark_jobs.cdc.codecs.canal_json.encoder import Encoder
 from spark_jobs.cdc.errors import ConfigError, EncodeError
 from spark_jobs.cdc.events import (
     ABSENT,

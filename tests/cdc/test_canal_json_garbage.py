@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.codecs.canal_json_decoder import Decoder
+from spark_jobs.cdc.codecs.canal_json.decoder import Decoder
 from spark_jobs.cdc.errors import DecodeError
 from tests.cdc.canal_json_cases import flat_message, message
 

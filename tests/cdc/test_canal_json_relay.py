@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from spark_jobs.cdc.codecs.canal_json_decoder import Decoder
-from spark_jobs.cdc.codecs.canal_json_encoder import Encoder
-from spark_jobs.cdc.codecs.canal_json_envelope import Kind
-from spark_jobs.cdc.codecs.canal_json_relay import BLANK, Relay
+from spark_jobs.cdc.codecs.canal_json.decoder import Decoder
+from spark_jobs.cdc.codecs.canal_json.encoder import Encoder
+from spark_jobs.cdc.codecs.canal_json.envelope import Kind
+from spark_jobs.cdc.codecs.canal_json.relay import BLANK, Relay
 from spark_jobs.cdc.errors import ConfigError, DecodeError, EncodeError
 from spark_jobs.cdc.events import RowChange
 from tests.cdc.canal_json_cases import COMMIT_TS, DATA, ES, flat_message, message, written

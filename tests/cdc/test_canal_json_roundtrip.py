@@ -13,9 +13,9 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.cdc import tso
-from spark_jobs.cdc.codecs.canal_json_decoder import Decoder
-from spark_jobs.cdc.codecs.canal_json_encoder import Encoder
-from spark_jobs.cdc.codecs.canal_json_relay import Relay
+from spark_jobs.cdc.codecs.canal_json.decoder import Decoder
+from spark_jobs.cdc.codecs.canal_json.encoder import Encoder
+from spark_jobs.cdc.codecs.canal_json.relay import Relay
 from spark_jobs.cdc.events import (
     DELETE,
     INSERT,
@@ -29,7 +29,7 @@ from spark_jobs.cdc.events import (
     TransactionMark,
     Watermark,
 )
-from spark_jobs.cdc.mysql_types import canal_text, full_text, parse_type, short_text
+from spark_jobs.cdc.mysql.types import canal_text, full_text, parse_type, short_text
 
 MAX_TSO = 2**63 - 1
 EXTENSION = {"enable-tidb-extension": "true"}

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from spark_jobs.cdc.codecs import canal_json_decoder
-from spark_jobs.cdc.codecs.canal_json_decoder import Decoder
-from spark_jobs.cdc.codecs.canal_json_encoder import Encoder
-from spark_jobs.cdc.codecs.canal_json_envelope import open_envelope
-from spark_jobs.cdc.codecs.canal_json_relay import Relay
+from spark_jobs.cdc.codecs.canal_json import decoder as canal_json_decoder
+from spark_jobs.cdc.codecs.canal_json.decoder import Decoder
+from spark_jobs.cdc.codecs.canal_json.encoder import Encoder
+from spark_jobs.cdc.codecs.canal_json.envelope import open_envelope
+from spark_jobs.cdc.codecs.canal_json.relay import Relay
 from spark_jobs.cdc.errors import DecodeError, EncodeError
 from spark_jobs.cdc.events import RowChange
 from tests.cdc.canal_json_cases import COMMIT_TS, ES, flat_message, message
@@ -119,8 +119,8 @@ def test_one_object_stands_for_a_table_also_when_structures_have_been_forgotten(
             cache.clear()
         cache[key] = value
 
-    for module in ("canal_json_structure", "canal_json_cache"):
-        monkeypatch.setattr(f"spark_jobs.cdc.codecs.{module}.remember", forgetful)
+    for module in ("structure", "cache"):
+        monkeypatch.setattr(f"spark_jobs.cdc.codecs.canal_json.{module}.remember", forgetful)
     decoder = Decoder({})
     before = table_of(decoder, message())
     for name in "uvwx":

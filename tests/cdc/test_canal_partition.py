@@ -2,14 +2,14 @@
 
 import pytest
 
-from spark_jobs.cdc.canal_partition import (
+from spark_jobs.cdc.errors import ConfigError, DataError
+from spark_jobs.cdc.routing.canal_partition import (
     DynamicTopic,
     PartitionHash,
     java_hash,
     partition_of_hashes,
     partitions_of_topic,
 )
-from spark_jobs.cdc.errors import ConfigError, DataError
 from tests.cdc.routing_tables import column, delete, insert, table, update
 
 JAVA_HASHES = [

@@ -4,7 +4,7 @@ import pytest
 from google.protobuf.internal import api_implementation
 
 from spark_jobs.cdc.codecs.canal_protobuf import make_decoder
-from spark_jobs.cdc.codecs.canal_protobuf_decode import Decoder
+from spark_jobs.cdc.codecs.canal_protobuf.decode import Decoder
 from spark_jobs.cdc.errors import ConfigError, DecodeError
 from spark_jobs.cdc.events import (
     ABSENT,

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 
 from spark_jobs.cdc.codecs.canal_protobuf import make_encoder
-from spark_jobs.cdc.codecs.canal_protobuf_encode import Encoder
-from spark_jobs.cdc.codecs.canal_protobuf_rows import ROWS_BEFORE_WRITERS, plan_of, row_data
-from spark_jobs.cdc.codecs.canal_protobuf_wire import bytes_field, number_field, varint
+from spark_jobs.cdc.codecs.canal_protobuf.encode import Encoder
+from spark_jobs.cdc.codecs.canal_protobuf.rows import ROWS_BEFORE_WRITERS, plan_of, row_data
+from spark_jobs.cdc.codecs.canal_protobuf.wire import bytes_field, number_field, varint
 from spark_jobs.cdc.errors import ConfigError, EncodeError
 from spark_jobs.cdc.events import (
     ABSENT,
@@ -27,7 +27,7 @@ from spark_jobs.cdc.events import (
     Value,
     Watermark,
 )
-from spark_jobs.cdc.mysql_types import parse_type
+from spark_jobs.cdc.mysql.types import parse_type
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
 from spark_jobs.cdc.proto import canal_packet_pb2 as packets
 from tests.cdc.canal_messages import change_of, opened

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.codecs.canal_protobuf_decode import Decoder
-from spark_jobs.cdc.codecs.canal_protobuf_envelope import UNITS
+from spark_jobs.cdc.codecs.canal_protobuf.decode import Decoder
+from spark_jobs.cdc.codecs.canal_protobuf.envelope import UNITS
 from spark_jobs.cdc.errors import DecodeError
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
 from spark_jobs.cdc.proto import canal_packet_pb2 as packets

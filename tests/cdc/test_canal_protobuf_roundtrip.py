@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.cdc import tso
-from spark_jobs.cdc.codecs.canal_protobuf_decode import Decoder
-from spark_jobs.cdc.codecs.canal_protobuf_encode import Encoder
-from spark_jobs.cdc.codecs.canal_protobuf_entry import EntryReader
-from spark_jobs.cdc.codecs.canal_protobuf_envelope import AUTO, open_envelope
-from spark_jobs.cdc.codecs.canal_protobuf_images import Images
+from spark_jobs.cdc.codecs.canal_protobuf.decode import Decoder
+from spark_jobs.cdc.codecs.canal_protobuf.encode import Encoder
+from spark_jobs.cdc.codecs.canal_protobuf.entry import EntryReader
+from spark_jobs.cdc.codecs.canal_protobuf.envelope import AUTO, open_envelope
+from spark_jobs.cdc.codecs.canal_protobuf.images import Images
 from spark_jobs.cdc.events import (
     ABSENT,
     DELETE,
@@ -29,7 +29,7 @@ from spark_jobs.cdc.events import (
     TransactionMark,
     Value,
 )
-from spark_jobs.cdc.mysql_types import parse_type
+from spark_jobs.cdc.mysql.types import parse_type
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
 from tests.cdc.canal_messages import column, packet, rows_entry
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spark_jobs.cdc.codecs import CODECS
 from spark_jobs.cdc.errors import ConfigError, DecodeError, EncodeError
 from spark_jobs.cdc.events import INSERT, UPDATE, Column, ColumnType, Event, RowChange, TableSchema
-from spark_jobs.cdc.halves import HalfJoiner
+from spark_jobs.cdc.rows.halves import HalfJoiner
 from tests.cdc.carrier_views import Carrier, kept, shown, view
 from tests.cdc.carries import CARRIERS
 from tests.cdc.event_strategies import FEATURES, events, features, row_changes

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.cdc.column_selector import ColumnRules, ColumnSelector, ColumnSelectors
 from spark_jobs.cdc.errors import ConfigError
 from spark_jobs.cdc.events import ABSENT, Index
+from spark_jobs.cdc.filters.columns import ColumnRules, ColumnSelector, ColumnSelectors
 from tests.cdc.routing_tables import column, delete, insert, table, update
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "table_filter.json").read_text(encoding="utf-8"))

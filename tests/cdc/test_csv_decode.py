@@ -9,11 +9,12 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.cdc import schema_file, tso
-from spark_jobs.cdc.codecs import csv_fields
-from spark_jobs.cdc.codecs.csv_rows import Decoder, Encoder, RowSplitter, csv_format, join_halves
+from spark_jobs.cdc import tso
+from spark_jobs.cdc.codecs.csv import Decoder, Encoder, RowSplitter, csv_format, join_halves
+from spark_jobs.cdc.codecs.csv import fields as csv_fields
 from spark_jobs.cdc.errors import ConfigError, DecodeError
 from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, Column, ColumnType, RowChange, TableSchema
+from spark_jobs.cdc.storage import schema_file
 from tests.cdc.csv_cases import COLUMNS, ROWS, TEXTS
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "csv.json").read_text())

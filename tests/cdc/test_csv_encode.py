@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.cdc.codecs.csv_rows import Encoder, csv_format
-from spark_jobs.cdc.codecs.csv_values import go32, go64
+from spark_jobs.cdc.codecs.csv import Encoder, csv_format
+from spark_jobs.cdc.codecs.csv.values import go32, go64
 from spark_jobs.cdc.errors import ConfigError, EncodeError
 from spark_jobs.cdc.events import (
     ABSENT,

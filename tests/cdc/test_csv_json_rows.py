@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.codecs.csv_format import csv_format
-from spark_jobs.cdc.codecs.csv_json_rows import JsonRows, suits
-from spark_jobs.cdc.codecs.csv_shapes import TableRows, TemplateRows
+from spark_jobs.cdc.codecs.csv.format import csv_format
+from spark_jobs.cdc.codecs.csv.json_rows import JsonRows, suits
+from spark_jobs.cdc.codecs.csv.shapes import TableRows, TemplateRows
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import Column, ColumnType, TableSchema
 from tests.cdc.csv_cases import COLUMNS, ROWS, VALUES

@@ -11,9 +11,10 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.cdc import tso
-from spark_jobs.cdc.codecs.datahub_blob import CODEC
-from spark_jobs.cdc.codecs.datahub_blob_decoder import Decoder
-from spark_jobs.cdc.codecs.datahub_blob_encoder import Encoder
+from spark_jobs.cdc.codecs.datahub.blob import CODEC
+from spark_jobs.cdc.codecs.datahub.blob_decoder import Decoder
+from spark_jobs.cdc.codecs.datahub.blob_encoder import Encoder
+from spark_jobs.cdc.codecs.datahub.streamx import READ_AS
 from spark_jobs.cdc.errors import ConfigError, DecodeError, EncodeError
 from spark_jobs.cdc.events import (
     ABSENT,
@@ -33,9 +34,8 @@ from spark_jobs.cdc.events import (
     Value,
     Watermark,
 )
-from spark_jobs.cdc.halves import HalfJoiner
-from spark_jobs.cdc.mysql_types import canal_text
-from spark_jobs.cdc.streamx import READ_AS
+from spark_jobs.cdc.mysql.types import canal_text
+from spark_jobs.cdc.rows.halves import HalfJoiner
 from tests.cdc.datahub_events import BYTES, DATETIME_MS, FLOAT64, MYSQL_VALUES, TEXT, changes, ints
 
 SAMPLES = {

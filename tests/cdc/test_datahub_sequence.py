@@ -3,7 +3,7 @@
 import pytest
 
 from spark_jobs.cdc import tso
-from spark_jobs.cdc.datahub_sequence import Numbering, SequenceIds
+from spark_jobs.cdc.codecs.datahub.sequence import Numbering, SequenceIds
 from spark_jobs.cdc.events import INSERT, UPDATE, Ddl, RowChange, TableSchema
 
 TABLE = TableSchema("d", "t", ())

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.datahub_shards import Router, Shard, Shards, fnv1a_32, md5_key, row_key, table_key
 from spark_jobs.cdc.errors import EncodeError, EnvironmentFault
 from spark_jobs.cdc.events import (
     ABSENT,
@@ -20,6 +19,7 @@ from spark_jobs.cdc.events import (
     RowChange,
     TableSchema,
 )
+from spark_jobs.cdc.routing.shards import Router, Shard, Shards, fnv1a_32, md5_key, row_key, table_key
 
 KEYED = TableSchema("d", "t", (Column("id", ColumnType("bigint"), is_key=True), Column("v", ColumnType("varchar"))))
 KEYLESS = TableSchema("d", "t", (Column("id", ColumnType("bigint")), Column("v", ColumnType("varchar"))))

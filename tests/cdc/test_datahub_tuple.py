@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.codecs.datahub_tuple import Decoder, Encoder
-from spark_jobs.cdc.datahub_tuple_values import READ_AS
+from spark_jobs.cdc.codecs.datahub.tuple import Decoder, Encoder
+from spark_jobs.cdc.codecs.datahub.tuple_values import READ_AS
 from spark_jobs.cdc.errors import ConfigError, DecodeError, EncodeError
 from spark_jobs.cdc.events import (
     ABSENT,
@@ -26,7 +26,7 @@ from spark_jobs.cdc.events import (
     Value,
     Watermark,
 )
-from spark_jobs.cdc.halves import HalfJoiner
+from spark_jobs.cdc.rows.halves import HalfJoiner
 from tests.cdc.datahub_events import BYTES, DATETIME_US, DECIMAL, FLOAT32, FLOAT64, MYSQL_VALUES, TEXT, changes, ints
 
 TABLE = TableSchema(

@@ -4,7 +4,7 @@ import pytest
 
 from spark_jobs.cdc import ddl
 from spark_jobs.cdc.events import Column, ColumnType, Index, TableSchema
-from spark_jobs.cdc.mysql_types import full_text
+from spark_jobs.cdc.mysql.types import full_text
 
 T = ("db", "t")
 BASE = "create table t (id bigint primary key, a int, b varchar(10) not null, unique key ub (b), key ia (a))"

@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.cdc import ddl
 from spark_jobs.cdc.events import Column
-from spark_jobs.cdc.mysql_types import full_text
+from spark_jobs.cdc.mysql.types import full_text
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "ddl_columns.json").read_text())["cases"]
 IDS = [case["definition"] for case in CASES]

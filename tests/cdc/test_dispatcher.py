@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.dispatcher import Dispatcher, DispatchRule, ddl_partitions
 from spark_jobs.cdc.errors import ConfigError, DataError
 from spark_jobs.cdc.events import ABSENT, Index
-from spark_jobs.cdc.topic_expression import TopicExpression
+from spark_jobs.cdc.routing.dispatcher import Dispatcher, DispatchRule, ddl_partitions
+from spark_jobs.cdc.routing.topics import TopicExpression
 from tests.cdc.routing_tables import column, delete, insert, table, update
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "mq_routing.json").read_text(encoding="utf-8"))

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.codecs import drainer_binlog, tidb_datum
-from spark_jobs.cdc.codecs.drainer_statement import read_statement, stored_statement
-from spark_jobs.cdc.codecs.tidb_binary_json import json_text
-from spark_jobs.cdc.codecs.tidb_binlog_values import NULL
+from spark_jobs.cdc.codecs import drainer as drainer_binlog
+from spark_jobs.cdc.codecs.drainer.statement import read_statement, stored_statement
+from spark_jobs.cdc.codecs.tidb_binlog import datum as tidb_datum
+from spark_jobs.cdc.codecs.tidb_binlog.binary_json import json_text
+from spark_jobs.cdc.codecs.tidb_binlog.values import NULL
 from spark_jobs.cdc.errors import DecodeError, EncodeError
 from spark_jobs.cdc.events import ABSENT, DELETE, INSERT, UPDATE, Column, ColumnType, Ddl, RowChange, TableSchema
 from spark_jobs.cdc.proto import drainer_file_pb2 as wire

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.crc32c import crc32c
-from spark_jobs.cdc.drainer_files import (
+from spark_jobs.cdc.codecs.drainer.crc32c import crc32c
+from spark_jobs.cdc.codecs.drainer.files import (
     FileName,
     FrameReader,
     Record,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from spark_jobs.cdc.eligibility import handle_key, is_eligible
 from spark_jobs.cdc.events import Index
+from spark_jobs.cdc.rows.eligibility import handle_key, is_eligible
 from tests.cdc.routing_tables import column, table
 
 A, B, C = column("a"), column("b"), column("c")

@@ -7,9 +7,9 @@ import pytest
 
 from spark_jobs.cdc.ddl.actions import REPLICATED, Action
 from spark_jobs.cdc.errors import ConfigError
-from spark_jobs.cdc.event_filter import EVENT_NAMES, EventFilter, EventFilters, selects_ddl
 from spark_jobs.cdc.events import ABSENT
-from spark_jobs.cdc.table_filter import TableFilter
+from spark_jobs.cdc.filters.events import EVENT_NAMES, EventFilter, EventFilters, selects_ddl
+from spark_jobs.cdc.filters.tables import TableFilter
 from tests.cdc.routing_tables import column, delete, insert, table, update
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "event_filter.json").read_text(encoding="utf-8"))

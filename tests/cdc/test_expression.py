@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.cdc.errors import ConfigError, DataError
 from spark_jobs.cdc.events import ABSENT, Column, ColumnType, TableSchema, Value
-from spark_jobs.cdc.expression import Expression
+from spark_jobs.cdc.filters.expression import Expression
 
 COLUMNS: dict[str, tuple[ColumnType, Value]] = {
     "i": (ColumnType("int"), 7),

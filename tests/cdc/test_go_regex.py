@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.go_regex import GoRegex, RegexError
+from spark_jobs.cdc.filters.go_regex import GoRegex, RegexError
 
 MATCHES = [
     ("", "", True),

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, Column, ColumnType, Event, Heartbeat, RowChange, TableSchema
-from spark_jobs.cdc.halves import HalfJoiner, alone
+from spark_jobs.cdc.rows.halves import HalfJoiner, alone
 
 TABLE = TableSchema("d", "t", (Column("id", ColumnType("bigint"), is_key=True),))
 OTHER = TableSchema("d", "u", TABLE.columns)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.cdc.events import ColumnType
-from spark_jobs.cdc.float_text import float32, java32, java64, plain32, plain64, shortest32
-from spark_jobs.cdc.mysql_types import (
+from spark_jobs.cdc.mysql.float_text import float32, java32, java64, plain32, plain64, shortest32
+from spark_jobs.cdc.mysql.types import (
     Dialect,
     canal_text,
     full_text,
@@ -21,7 +21,7 @@ from spark_jobs.cdc.mysql_types import (
     sql_code_of,
     with_ddl_defaults,
 )
-from spark_jobs.cdc.mysql_values import from_names, from_text, to_names, to_text
+from spark_jobs.cdc.mysql.values import from_names, from_text, to_names, to_text
 
 DATA = Path(__file__).parent.parent / "data"
 TYPE_STRINGS = json.loads((DATA / "canal_mysql_type_strings.json").read_text())

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.cdc import schema_file
 from spark_jobs.cdc.errors import DecodeError
 from spark_jobs.cdc.events import Column, ColumnType, TableSchema
-from spark_jobs.cdc.schema_file import DEFAULT_LENGTHS, SchemaFile
-from spark_jobs.cdc.storage_paths import parse_schema_path
+from spark_jobs.cdc.storage import schema_file
+from spark_jobs.cdc.storage.paths import parse_schema_path
+from spark_jobs.cdc.storage.schema_file import DEFAULT_LENGTHS, SchemaFile
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "schema_file.json").read_text())
 HASHES = CASES["cases"] + CASES["derived"]

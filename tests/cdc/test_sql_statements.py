@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_jobs.cdc.codecs import sql, tidb_binlog
+from spark_jobs.cdc.codecs.sql.statements import Statement, statements
+from spark_jobs.cdc.codecs.sql.text import literal, one_line
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import (
     ABSENT,
@@ -24,8 +26,6 @@ from spark_jobs.cdc.events import (
     RowChange,
     TableSchema,
 )
-from spark_jobs.cdc.sql_statements import Statement, statements
-from spark_jobs.cdc.sql_text import literal, one_line
 
 INT, TEXT = ColumnType("int"), ColumnType("varchar")
 KEYED = TableSchema("s", "t", (Column("id", INT, is_key=True), Column("v", TEXT)))

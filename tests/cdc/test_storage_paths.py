@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.cdc import storage_paths as paths
 from spark_jobs.cdc import tso
 from spark_jobs.cdc.errors import ConfigError, DecodeError, EncodeError
-from spark_jobs.cdc.storage_paths import CommitDate, DataDir, DataFile, DateSeparator, SchemaPath
+from spark_jobs.cdc.storage import paths
+from spark_jobs.cdc.storage.paths import CommitDate, DataDir, DataFile, DateSeparator, SchemaPath
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "storage_paths.json").read_text())
 DISPATCHER = "5123456789012345678908765432109876543210"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.cdc.errors import ConfigError
-from spark_jobs.cdc.table_filter import TableFilter, TableRules
+from spark_jobs.cdc.filters.tables import TableFilter, TableRules
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "table_filter.json").read_text(encoding="utf-8"))
 EVENTS = json.loads((Path(__file__).parents[1] / "data" / "event_filter.json").read_text(encoding="utf-8"))

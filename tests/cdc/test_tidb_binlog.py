@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.codecs import tidb_binlog, tidb_binlog_transactions
+from spark_jobs.cdc.codecs import tidb_binlog
+from spark_jobs.cdc.codecs.tidb_binlog import transactions as tidb_binlog_transactions
 from spark_jobs.cdc.errors import ConfigError, DecodeError, EncodeError
 from spark_jobs.cdc.events import (
     ABSENT,

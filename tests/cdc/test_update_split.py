@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.cdc.codecs.csv_rows import Encoder
+from spark_jobs.cdc.codecs.csv import Encoder
 from spark_jobs.cdc.events import ABSENT, DELETE, INSERT, UPDATE, Column, ColumnType, Index, RowChange, TableSchema
-from spark_jobs.cdc.update_split import UpdateSplitter, key_places
+from spark_jobs.cdc.rows.update_split import UpdateSplitter, key_places
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "csv_update_split.json").read_text())
 INT, TEXT = ColumnType("int"), ColumnType("varchar", length=100)

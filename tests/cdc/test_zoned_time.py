@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.cdc.zoned_time import from_epoch_us, to_epoch_us
+from spark_jobs.cdc.mysql.zoned_time import from_epoch_us, to_epoch_us
 
 SHANGHAI, BERLIN = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin")
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.framing import FRAMINGS, Cut, Frame
-from spark_jobs.cdc.drainer_files import frame
+from spark_jobs.cdc.codecs.drainer.files import frame
+from spark_jobs.cdc.framing import FRAMINGS, Cut, Frame
 
 
 class Trickle(io.RawIOBase):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.cdc import drainer_files
+from spark_jobs.cdc.codecs.drainer import files as drainer_files
 from tests.cli.running import BLOB_SAMPLES, WEIR, weir, weir_command
 
 SAMPLES = [sample["message"] for sample in json.loads(BLOB_SAMPLES.read_text())]

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from spark_jobs.session import has_kafka
+from spark_jobs.host.session import has_kafka
 from tests.pipeline.messages import insert
 from tests.rig.plane import Plane
 from tests.rig.waiting import wait_for

@@ -5,9 +5,9 @@ from array import array
 import pytest
 
 from spark_jobs.cdc.events import Column, ColumnType, TableSchema
-from spark_jobs.durable import StorageFault
 from spark_jobs.pipeline.chunks import ChunkFile, load
 from spark_jobs.pipeline.merged import Chunk
+from spark_jobs.store.durable import StorageFault
 
 ORDERS = TableSchema("shop", "orders", (Column("id", ColumnType("bigint"), is_key=True),))
 ITEMS = TableSchema("shop", "items", (Column("id", ColumnType("bigint"), is_key=True),))

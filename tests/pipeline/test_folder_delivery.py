@@ -6,13 +6,13 @@ import os
 import msgspec
 import pytest
 
-from spark_jobs import durable
 from spark_jobs.commitlog.log import Fenced
-from spark_jobs.durable import StorageFault
 from spark_jobs.pipeline.bad_message import BadMessage
 from spark_jobs.pipeline.ordered import SourceFileChanged, SourceFileUnreadable
 from spark_jobs.pipeline.settle import UnknownOrigin
 from spark_jobs.sources.folder_listing import SourceFolderUnreadable
+from spark_jobs.store import durable
+from spark_jobs.store.durable import StorageFault
 from tests.pipeline.messages import ddl, insert, ts
 from tests.pipeline.scene import NOON, Scene, deliver, leftovers
 

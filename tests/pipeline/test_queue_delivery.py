@@ -421,7 +421,7 @@ def test_a_message_that_the_sink_cannot_carry_has_a_place_too(tmp_path, monkeypa
     def refuse(self, row):
         raise EncodeError("csv", "a value that has no CSV form")
 
-    monkeypatch.setattr("spark_jobs.cdc.codecs.csv_encoder.Encoder.encode_row", refuse)
+    monkeypatch.setattr("spark_jobs.cdc.codecs.csv.encoder.Encoder.encode_row", refuse)
     feed = Scene(tmp_path, sink="protocol=csv").queue_feed("&watermark=ignore")
     with pytest.raises(BadMessage, match="topic t, partition 1, offset 0: cannot be written as csv") as caught:
         feed.advance(Queue().batch({0: [], 1: [insert("orders", 1, ts(1))]}), NOON)

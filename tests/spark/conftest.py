@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_jobs import session as spark
+from spark_jobs.host import session as spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

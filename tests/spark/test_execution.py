@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from spark_jobs import execution
 from spark_jobs.cdc.errors import DecodeError
+from spark_jobs.host import execution
 from spark_jobs.pipeline.bad_message import BadMessage
 from spark_jobs.pipeline.folder_feed import FolderFeed
 from spark_jobs.pipeline.queue_feed import Batch, QueueFeed, SmallBatch
@@ -134,7 +134,7 @@ def test_a_bad_message_comes_back_from_a_worker_with_its_place(session, kafka, t
 )
 def test_splits_on_spark_give_the_files_of_splits_in_this_process(session, tmp_path, monkeypatch, sink):
     monkeypatch.setattr("spark_jobs.pipeline.folder_feed.SMALLEST_SPLIT", 100_000)
-    monkeypatch.setattr("spark_jobs.execution.SMALL_SPLIT_BYTES", 0)
+    monkeypatch.setattr("spark_jobs.host.execution.SMALL_SPLIT_BYTES", 0)
     outputs = []
     for name, run in (("here", run_here), ("spark", lambda job, splits: execution.run_splits(session, job, splits))):
         (tmp_path / name).mkdir()
@@ -154,7 +154,7 @@ def test_splits_on_spark_give_the_files_of_splits_in_this_process(session, tmp_p
 
 
 def test_a_file_that_a_worker_cannot_read_is_named(session, tmp_path, monkeypatch):
-    monkeypatch.setattr("spark_jobs.execution.SMALL_SPLIT_BYTES", 0)
+    monkeypatch.setattr("spark_jobs.host.execution.SMALL_SPLIT_BYTES", 0)
     scene = Scene(tmp_path)
     path = scene.put("a.json", insert("orders", 1, ts(1)))
 

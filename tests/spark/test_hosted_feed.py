@@ -8,8 +8,8 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
-from spark_jobs.feed import HostedFeed
-from spark_jobs.lease import Lease, seconds
+from spark_jobs.host.assignment import HostedFeed
+from spark_jobs.host.lease import Lease, seconds
 from spark_jobs.sources import parse_source
 from spark_jobs.wire import Assignment, Phase
 from tests.pipeline.messages import insert, ts, watermark

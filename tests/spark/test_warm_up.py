@@ -1,6 +1,6 @@
 import threading
 
-from spark_jobs.warm_up import warm_up
+from spark_jobs.host.warm_up import warm_up
 
 
 def test_one_micro_batch_runs_and_no_query_stays(session, tmp_path):

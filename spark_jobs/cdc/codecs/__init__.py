@@ -1,16 +1,11 @@
 """The registry of codecs: an explicit table. A new codec is one new file and one line here."""
 
 from spark_jobs.cdc.codec import Codec
-from spark_jobs.cdc.codecs import (
-    canal_json,
-    canal_protobuf,
-    csv_rows,
-    datahub_blob,
-    datahub_tuple,
-    drainer_binlog,
-    sql,
-    tidb_binlog,
-)
+from spark_jobs.cdc.codecs import canal_json, canal_protobuf, sql, tidb_binlog
+from spark_jobs.cdc.codecs import csv as csv_rows
+from spark_jobs.cdc.codecs import drainer as drainer_binlog
+from spark_jobs.cdc.codecs.datahub import blob as datahub_blob
+from spark_jobs.cdc.codecs.datahub import tuple as datahub_tuple
 from spark_jobs.cdc.errors import ConfigError
 
 CODECS: dict[str, Codec] = {

@@ -24,7 +24,7 @@ from spark_jobs.cdc.ddl.nodes import (
     OnUpdate,
 )
 from spark_jobs.cdc.ddl.tokens import Kind
-from spark_jobs.cdc.mysql_types import ALIASES
+from spark_jobs.cdc.mysql.types import ALIASES
 
 _LONGEST_TYPE_NAME: Final = 3
 _SERIAL: Final = (Attribute("NOT NULL"), Attribute("AUTO_INCREMENT"), Attribute("UNIQUE KEY"))

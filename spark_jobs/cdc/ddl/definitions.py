@@ -21,7 +21,7 @@ from spark_jobs.cdc.ddl.column_grammar import BINARY_TWINS
 from spark_jobs.cdc.ddl.parts_text import default_text, part_text
 from spark_jobs.cdc.ddl.tokens import Kind
 from spark_jobs.cdc.events import BINARY_TYPES, NUMBER_TYPES, TIME_TYPES, Column, ColumnType, Index, TableSchema
-from spark_jobs.cdc.mysql_types import with_ddl_defaults
+from spark_jobs.cdc.mysql.types import with_ddl_defaults
 
 PRIMARY: Final = "PRIMARY"
 _CHARACTER_TYPES: Final = frozenset(BINARY_TWINS) | {"enum", "set"}

@@ -1,0 +1,1 @@
+"""Alibaba DataHub: Blob records (JSON) and Tuple records (typed columns)."""

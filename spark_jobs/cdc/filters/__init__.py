@@ -1,0 +1,1 @@
+"""Which tables, events and columns are carried: TiCDC's filter rules. Pure."""

@@ -1,0 +1,1 @@
+"""MySQL types and the texts of their values. Pure."""

@@ -1,0 +1,1 @@
+"""Where a row goes: topic, partition, shard. Pure."""

@@ -1,0 +1,1 @@
+"""TiCDC's storage layout: paths and schema files. Pure; no file is touched."""

@@ -1,0 +1,1 @@
+"""Files that are there after a power cut."""
