@@ -79,7 +79,11 @@ RULES: Final = (
     # Inside the data plane: from what runs to what is known, never back.
     Only("spark_jobs.commitlog", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.store", "spark_jobs.failpoints")),
     Only("spark_jobs.sources", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.uris", "spark_jobs.folders")),
-    Only("spark_jobs.sinks", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.uris", "spark_jobs.folders")),
+    Only(
+        "spark_jobs.sinks",
+        "spark_jobs",
+        ("spark_jobs.cdc", "spark_jobs.uris", "spark_jobs.folders", "spark_jobs.store", "spark_jobs.failpoints"),
+    ),
     Never("spark_jobs.pipeline", ("spark_jobs.host.assignment", "spark_jobs.capture", "spark_jobs.host.link")),
     *(Only(f"spark_jobs.{name}", "spark_jobs", ("spark_jobs.cdc",)) for name in ("uris", "wire", "store")),
     # The command-line tool is the codec library, without Spark, service or network.
