@@ -1,7 +1,8 @@
 # One image for both roles:
 #
 #   docker build -t weir .
-#   docker run -p 127.0.0.1:8300:8300 -v weir-data:/data --stop-timeout 30 weir       the service, with one local capture
+#   docker run -e WEIR_ADMIN_TOKEN -p 127.0.0.1:8300:8300 -v weir-data:/data --stop-timeout 30 weir
+#                                      the service, with one local capture; every call of its API wants that token
 #   docker run weir spark_jobs.capture --server http://weir:8300 --detached           a capture beside it: it needs the
 #                                      service's network, volume and WEIR_CAPTURE_TOKEN, as compose.yaml gives them
 #   docker run -i weir cli.main inspect --from canal-json < dump                      the command-line tool

@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 LOCKING := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes \

@@ -4,6 +4,7 @@ Shutting down: captures drain while the API still answers them, then the owner g
 second signal ends the waiting.
 """
 
+import argparse
 import signal
 import sys
 import threading
@@ -13,7 +14,7 @@ import structlog
 import uvicorn
 from sqlalchemy.exc import DBAPIError
 
-from app import VERSION, checks, demo, logs
+from app import TICDC_VERSION, VERSION, checks, demo, logs
 from app.api import make_api
 from app.context import Context
 from app.database import Database, reason_of
@@ -21,26 +22,50 @@ from app.owner.launcher import captures_of, stop_all
 from app.owner.loop import Owner
 from app.owner.processes import Child
 from app.sealing import seal_of
-from app.settings import Settings, SettingsError, read_settings
+from app.settings import Settings, SettingsError, meanings, read_settings, unknown_variables, variables
+from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.plugins import register_installed
 
 log = structlog.get_logger("weir")
 
 
 def main() -> int:
     """The exit status."""
+    _read_arguments()
     try:
         checks.check_python()
         logs.configure()
+        register_installed()
         settings = read_settings()
+        for name in unknown_variables():
+            log.warning("unknown_setting", variable=name, known=", ".join(variables()))
         checks.check_java(settings)
         checks.check_default_source(settings)
         return _serve(settings)
     except SettingsError as error:
         print(f"weir: {error}", file=sys.stderr)
         return 1
+    except ConfigError as error:
+        print(f"weir: {error.message}", file=sys.stderr)
+        return 1
+
+
+def _read_arguments() -> None:
+    """There are none beside --help and --version: settings are environment variables."""
+    width = max(map(len, variables()))
+    settings = "\n".join(f"  {name:{width}}  {meaning}" for name, meaning in zip(variables(), meanings(), strict=True))
+    parser = argparse.ArgumentParser(
+        prog="python -m app",
+        description="The control plane: the API, the owner, and the captures that it launches. Ctrl-C ends it.",
+        epilog=f"settings are environment variables, also in .env:\n{settings}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"Weir {VERSION} (TiCDC API {TICDC_VERSION})")
+    parser.parse_args()
 
 
 def _serve(settings: Settings) -> int:
+    checks.check_home(settings)
     listener = checks.listen(settings)
     context = _open(settings)
     children: list[Child] = []
@@ -74,7 +99,7 @@ def _open(settings: Settings) -> Context:
         database.migrate()
         with database.write() as connection:
             seal.prove(connection)
-    except DBAPIError as error:
+    except (DBAPIError, ModuleNotFoundError) as error:
         reason = reason_of(error)
         raise SettingsError(f"WEIR_DATABASE_URL: the database cannot be used ({reason}); check that it runs") from None
     return Context(settings=settings, database=database, seal=seal, node_id=str(uuid.uuid4()))
@@ -104,10 +129,13 @@ def _on_signals() -> tuple[threading.Event, threading.Event]:
 
 def _greet(settings: Settings) -> None:
     print(f"Weir {VERSION} on {settings.local_url}")
+    print(f"  changefeeds        {settings.local_url}/")
     print(f"  API documentation  {settings.local_url}/docs")
     print(f"  everything local   {settings.home}")
     if settings.wants_demo:
         print(f"  output of `demo`   {settings.home / 'demo' / 'output'}")
+    if not settings.admin_token:
+        print("  !! OPEN !! every program on this machine may do everything here; WEIR_ADMIN_TOKEN locks the door")
     print("Ctrl-C ends it.", flush=True)
 
 

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import structlog
 
-from app.changefeeds import operations
+from app.changefeeds import creation
 from app.changefeeds.operations import Name
 from app.changefeeds.record import DEFAULT_KEYSPACE
 from app.changefeeds.schemas import CreateRequest
@@ -37,7 +37,7 @@ def prepare(context: Context) -> bool:
         sink_uri=f"file://{quote(str(home / 'output'))}?{_SINK}",
     )
     try:
-        operations.create(context, DEMO, order, "weir")
+        creation.create(context, DEMO, order, "weir")
     except WeirError as error:
         log.warning("demo_not_created", reason=str(error))
         return False

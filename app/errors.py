@@ -7,6 +7,7 @@ WeirError
 │   ├── UpdateRefused             400  the state forbids it
 │   ├── InvalidParam              400
 │   ├── Unauthorized              401
+│   │   └── CredentialMissing     401
 │   ├── NotReady                  503  no owner, or a capture that does not let go
 │   └── …
 └── ConfigError, DataError, EnvironmentFault → 400: the client's, never ours; everything else is 500
@@ -71,9 +72,40 @@ class CaptureNotExists(ApiError):
         super().__init__(f"capture not exists, {capture_id}")
 
 
+class NoSuchDeadLetter(ApiError):
+    code = "CDC:ErrDeadLetterNotExists"
+
+    def __init__(self, letter_id: str) -> None:
+        super().__init__(f"there is no dead letter {letter_id[:100]!r}; list them with GET …/dead_letters")
+
+
+class PathNotFound(ApiError):
+    """No call has that path and method."""
+
+    status = 404
+    code = "CDC:ErrAPINotFound"
+
+
+class SchedulerRequestFailed(ApiError):
+    """A capture cannot be drained, or a changefeed cannot be moved there."""
+
+    code = "CDC:ErrSchedulerRequestFailed"
+
+
+class Unhealthy(ApiError):
+    """Nothing can run."""
+
+    status = 503
+    code = "CDC:ErrClusterIsUnhealthy"
+
+
 class Unauthorized(ApiError):
     status = 401
     code = "CDC:ErrUnauthorized"
+
+
+class CredentialMissing(Unauthorized):
+    code = "CDC:ErrCredentialNotFound"
 
 
 class NotReady(ApiError):

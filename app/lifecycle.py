@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from app.changefeeds.record import RESUMABLE, RUNNING, Changefeed, Job, Retry, RunningError, State
+from app.changefeeds.record import RESUMABLE, RUNNING, Changefeed, Job, Retry, RunningError, Signs, State
 from app.errors import UpdateRefused
 from spark_jobs.wire import Fault, FeedReport, Phase
 
@@ -29,6 +29,8 @@ JITTER: Final = 0.1
 HEALTHY_AFTER_MS: Final = 300_000  # longer than a source may try in silence to reach a broker
 MOST_FENCES: Final = 10
 UNHEARD_AFTER_MS: Final = 2000
+DEAD_LETTERS_CALM_MS: Final = 600_000
+MAY_APPEAR: Final = frozenset({"CDC:ErrKafkaTopicNotExists"})
 FENCED: Final = "CDC:ErrFenced"
 FAST_FAIL: Final = tuple(
     f"CDC:{name}"
@@ -76,6 +78,12 @@ class Assigned(msgspec.Struct, frozen=True):
     capture_id: str
 
 
+class Move(msgspec.Struct, frozen=True):
+    """Another capture should run it: that one, or "" for whoever has least to do."""
+
+    capture_id: str = ""
+
+
 class Released(msgspec.Struct, frozen=True):
     """Its capture is gone, or says that it has stopped."""
 
@@ -91,7 +99,7 @@ class Reported(msgspec.Struct, frozen=True):
     address: str = ""
 
 
-Event = Pause | Resume | Remove | Assigned | Released | Unheard | Reported
+Event = Pause | Resume | Remove | Assigned | Move | Released | Unheard | Reported
 
 
 def decide(feed: Changefeed, event: Event, *, now_ms: int, chance: float = 0.5) -> Changefeed:
@@ -110,7 +118,8 @@ def _resume(feed: Changefeed, event: Resume, now_ms: int, chance: float) -> Chan
     if feed.state not in RESUMABLE:
         allowed = ", ".join(sorted(RESUMABLE))
         raise UpdateRefused(f"changefeed {feed.name} is {feed.state}; only a changefeed in {allowed} can be resumed")
-    resumed = replace(feed, state=State.NORMAL, job=Job.RESUME, error=None, retry=Retry())
+    signs = feed.signs if feed.capture_id else replace(_anew(feed, free_ms=now_ms), dead_ms=0, dead_since_ms=0)
+    resumed = replace(feed, state=State.NORMAL, job=Job.RESUME, error=None, retry=Retry(), signs=signs)
     if not event.overwrite_ts:
         return resumed
     return replace(
@@ -131,11 +140,31 @@ def _let_go(feed: Changefeed, now_ms: int) -> Changefeed:
 
 
 def _assigned(feed: Changefeed, event: Assigned, now_ms: int, chance: float) -> Changefeed:
-    return replace(feed, capture_id=event.capture_id, epoch=feed.epoch + 1, releasing_ms=0, assigned_ms=now_ms)
+    return replace(
+        feed,
+        capture_id=event.capture_id,
+        epoch=feed.epoch + 1,
+        releasing_ms=0,
+        assigned_ms=now_ms,
+        wanted_capture="",
+        signs=_anew(feed),
+    )
+
+
+def _anew(feed: Changefeed, *, free_ms: int = 0) -> Signs:
+    """What is known of how it goes when somebody else is to run it: only what its dead letters did."""
+    return Signs(free_ms=free_ms, dead_ms=feed.signs.dead_ms, dead_since_ms=feed.signs.dead_since_ms)
 
 
 def _released(feed: Changefeed, event: Released, now_ms: int, chance: float) -> Changefeed:
-    return replace(feed, capture_id="", releasing_ms=0)
+    return replace(feed, capture_id="", releasing_ms=0, signs=_anew(feed, free_ms=now_ms))
+
+
+def _move(feed: Changefeed, event: Move, now_ms: int, chance: float) -> Changefeed:
+    """Its capture is told to stop it; it goes on elsewhere as soon as that is done."""
+    if not feed.capture_id or feed.releasing_ms:
+        return feed
+    return replace(feed, releasing_ms=now_ms, wanted_capture=event.capture_id)
 
 
 def _unheard(feed: Changefeed, event: Unheard, now_ms: int, chance: float) -> Changefeed:
@@ -146,18 +175,40 @@ def _unheard(feed: Changefeed, event: Unheard, now_ms: int, chance: float) -> Ch
 
 def _reported(feed: Changefeed, event: Reported, now_ms: int, chance: float) -> Changefeed:
     report = event.report
+    feed = _signed(feed, report, now_ms)
+    if report.retried > feed.orders.retried:
+        feed = replace(feed, orders=replace(feed.orders, retried=report.retried))
     if report.phase is Phase.STARTING:
         return feed
     feed = _recovered(_progressed(feed, report), now_ms, report.phase)
     if report.phase is Phase.RUNNING:
         return feed
-    released = replace(feed, capture_id="", releasing_ms=0)
+    released = _released(feed, Released(), now_ms, chance)
     if feed.state not in RUNNING or report.phase is Phase.STOPPED:
         return released
     if report.phase is Phase.FINISHED:
         return _finished(released)
     fault = report.fault or Fault(code="CDC:ErrUnknown", message="no reason given", time_ms=now_ms, retryable=True)
     return _faulted(released, fault, event.address, now_ms, chance)
+
+
+def _signed(feed: Changefeed, report: FeedReport, now_ms: int) -> Changefeed:
+    before = feed.signs
+    grows = report.counters.dead_letters > feed.counters.dead_letters and report.batch_id >= 0
+    calm = now_ms - before.dead_ms >= DEAD_LETTERS_CALM_MS
+    signs = replace(
+        before,
+        phase=report.phase.value if report.phase in (Phase.STARTING, Phase.RUNNING) else before.phase,
+        stage=report.stage,
+        idle=report.idle,
+        waiting_for=report.waiting_for,
+        since_ms=report.since_ms,
+        lag_messages=report.lag_messages,
+        resolved_ms=now_ms if report.resolved_ts > feed.resolved_ts or not before.resolved_ms else before.resolved_ms,
+        dead_ms=now_ms if grows else before.dead_ms,
+        dead_since_ms=now_ms if grows and (calm or not before.dead_since_ms) else before.dead_since_ms,
+    )
+    return replace(feed, signs=signs)
 
 
 def _progressed(feed: Changefeed, report: FeedReport) -> Changefeed:
@@ -207,7 +258,7 @@ def _faulted(feed: Changefeed, fault: Fault, address: str, now_ms: int, chance: 
         time_ms=fault.time_ms or now_ms, addr=address, code=fault.code, message=fault.message, stage=fault.stage
     )
     since_ms = feed.retry.since_ms or now_ms
-    if not fault.retryable or is_fast_fail(fault) or now_ms - since_ms >= feed.stuck_ms:
+    if not may_heal(fault) or is_fast_fail(fault) or now_ms - since_ms >= feed.stuck_ms:
         return replace(feed, state=State.FAILED, error=error, retry=Retry())
     retry = replace(
         feed.retry,
@@ -220,6 +271,11 @@ def _faulted(feed: Changefeed, fault: Fault, address: str, now_ms: int, chance: 
 
 def _at_error(feed: Changefeed, retry: Retry) -> Retry:
     return replace(retry, checkpoint_ts=feed.checkpoint_ts)
+
+
+def may_heal(fault: Fault) -> bool:
+    """Whether trying again may help: as the capture says, or because what is missing may be made."""
+    return fault.retryable or fault.code in MAY_APPEAR
 
 
 def is_fast_fail(fault: Fault) -> bool:
@@ -238,6 +294,7 @@ _RULES: Final[dict[type, Callable[..., Changefeed]]] = {
     Resume: _resume,
     Remove: _remove,
     Assigned: _assigned,
+    Move: _move,
     Released: _released,
     Unheard: _unheard,
     Reported: _reported,

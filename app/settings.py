@@ -3,6 +3,7 @@
 A setting that this version cannot honour is refused with a sentence, never ignored.
 """
 
+import difflib
 import ipaddress
 import os
 import re
@@ -18,11 +19,16 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 _NOT_YET: Final = {
-    "admin_token": "users and roles are not available yet: unset it and keep WEIR_LISTEN on loopback",
     "tls_cert": "TLS is not available yet: unset it and put a TLS proxy in front",
     "tls_key": "TLS is not available yet: unset it and put a TLS proxy in front",
     "tls_client_ca": "mutual TLS is not available yet: unset it and put a TLS proxy in front",
 }
+_SHORTEST_TOKEN: Final = 16
+# Read elsewhere: by tests that let a process die at a certain step.
+_OTHERS: Final = ("WEIR_FAILPOINT", "WEIR_PLAIN", "WEIR_RIG_GROUP")
+_ASSIGNED: Final = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=", re.MULTILINE)
+# What Kubernetes tells every container about a service of the name weir.
+_OF_KUBERNETES: Final = re.compile(r"WEIR_(SERVICE|PORT)(_|$)")
 _DRIVERS: Final = {
     "sqlite": "sqlite",
     "postgresql": "postgresql+psycopg",
@@ -44,23 +50,39 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="WEIR_", env_file=".env", extra="ignore", env_ignore_empty=True)
 
-    home: Path = Path("data")
-    listen: str = "127.0.0.1:8300"
-    database_url: str = ""
-    checkpoint_root: str = ""
-    spark_master: str = "local[*]"
-    captures: int = Field(default=1, ge=0, le=64)
-    default_source_uri: str = ""
-    demo: bool | None = None
-    admin_token: str = ""
-    capture_token: str = ""
-    secret_key: str = ""
-    tls_cert: str = ""
-    tls_key: str = ""
-    tls_client_ca: str = ""
-    spark_conf: str = ""
-    file_roots: str = ""
-    time_zone: str = "UTC"
+    home: Path = Field(default=Path("data"), description="everything local: database, checkpoints, logs, demo output")
+    listen: str = Field(default="127.0.0.1:8300", description="address of the API, host:port")
+    database_url: str = Field(
+        default="", description="SQLite (default: weir.db in WEIR_HOME), PostgreSQL or MySQL/MariaDB, by SQLAlchemy URL"
+    )
+    checkpoint_root: str = Field(
+        default="", description="folder of checkpoints and dead letters (default: checkpoints in WEIR_HOME)"
+    )
+    spark_master: str = Field(default="local[*]", description="local[n], spark://…, yarn, k8s://…")
+    captures: int = Field(
+        default=1, ge=0, le=64, description="captures that the owner launches; 0: start them yourself"
+    )
+    default_source_uri: str = Field(default="", description="source of a changefeed that names none")
+    demo: bool | None = Field(
+        default=None, description="the sample changefeed on an empty database (default: with SQLite)"
+    )
+    admin_token: str = Field(default="", description="what every call wants, as a bearer token or a password")
+    capture_token: str = Field(
+        default="", description="what captures have to send (default with WEIR_ADMIN_TOKEN: made)"
+    )
+    secret_key: str = Field(default="", description="seals secrets in the database; needed unless it is SQLite")
+    tls_cert: str = Field(default="", description="TLS of the API; not available yet")
+    tls_key: str = Field(default="", description="TLS of the API; not available yet")
+    tls_client_ca: str = Field(default="", description="mutual TLS of the API; not available yet")
+    spark_conf: str = Field(default="", description="a properties file handed to Spark")
+    file_roots: str = Field(
+        default="",
+        description="folders that file:// may use, separated by : (default on loopback: any, else WEIR_HOME)",
+    )
+    time_zone: str = Field(default="UTC", description="zone of date folders, and of zone-less timestamps of a source")
+    keep_removed_days: int = Field(
+        default=30, ge=0, le=36_500, description="after so many days the leftovers of removed changefeeds go; 0: never"
+    )
 
     @field_validator(*_NOT_YET)
     @classmethod
@@ -74,6 +96,20 @@ class Settings(BaseSettings):
     def _check_listen(cls, value: str) -> str:
         _split_address(value)
         return value
+
+    @field_validator("admin_token")
+    @classmethod
+    def _check_token(cls, value: str) -> str:
+        if value and (len(value) < _SHORTEST_TOKEN or not value.isascii() or not value.isprintable() or ":" in value):
+            raise ValueError(
+                f"give at least {_SHORTEST_TOKEN} letters and digits, such as `openssl rand -hex 24` prints"
+            )
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _check_database(cls, value: str) -> str:
+        return _database_url(value) if value else value
 
     @field_validator("time_zone")
     @classmethod
@@ -96,8 +132,14 @@ class Settings(BaseSettings):
         self.home = Path(self.home).expanduser().absolute()
         self.database_url = _database_url(self.database_url or f"sqlite:///{self.home}/weir.db")
         self.checkpoint_root = self.checkpoint_root or str(self.home / "checkpoints")
-        if not self.on_loopback:
-            # Whoever registers as a capture is told the secrets of URIs: never open to a network.
+        if not self.on_loopback and not self.admin_token:
+            raise ValueError(
+                f"WEIR_LISTEN: {self.listen} can be reached from other machines, and whoever reaches it may do"
+                f" everything;"
+                " set WEIR_ADMIN_TOKEN to a long random text (`openssl rand -hex 24`), or listen on 127.0.0.1"
+            )
+        if self.admin_token:
+            # Whoever registers as a capture is told the secrets of URIs: as closed as everything else.
             self.capture_token = self.capture_token or secrets.token_urlsafe(32)
         return self
 
@@ -139,16 +181,52 @@ class Settings(BaseSettings):
 
 def read_settings() -> Settings:
     """The settings of this process; ``SettingsError`` names the variable and the remedy."""
+    _refuse_misspelt()
     try:
         return Settings()
     except ValidationError as error:
         first = error.errors()[0]
-        name = f"WEIR_{first['loc'][0]}".upper() if first["loc"] else "WEIR_*"
-        raise SettingsError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from None
+        said = first["msg"].removeprefix("Value error, ")
+        # What several settings say together names its variable itself.
+        raise SettingsError(f"WEIR_{first['loc'][0]}: ".upper() + said if first["loc"] else said) from None
+
+
+def variables() -> list[str]:
+    """The name of every variable, in the order of the settings."""
+    return [f"WEIR_{name}".upper() for name in Settings.model_fields]
+
+
+def meanings() -> list[str]:
+    """What each of them means, in the same order, with its default."""
+    fields = Settings.model_fields.values()
+    shown = (field.default for field in fields)
+    return [
+        f"{field.description} [{default}]" if default not in ("", None) else str(field.description)
+        for field, default in zip(fields, shown, strict=True)
+    ]
+
+
+def unknown_variables() -> list[str]:
+    """Variables of the environment, or of ``.env``, that look like ours and are none."""
+    path = Path(".env")
+    given = [*os.environ, *(_ASSIGNED.findall(path.read_text(errors="replace")) if path.is_file() else ())]
+    known = {*variables(), *_OTHERS}
+    ours = dict.fromkeys(name for name in given if name.upper().startswith("WEIR_"))
+    return [name for name in ours if name.upper() not in known and not _OF_KUBERNETES.match(name)]
+
+
+def _refuse_misspelt() -> None:
+    known = {name.removeprefix("WEIR_"): name for name in variables()}
+    for name in unknown_variables():
+        near = difflib.get_close_matches(name.upper().removeprefix("WEIR_"), known, n=1, cutoff=0.65)
+        if near:
+            raise SettingsError(f"{name}: there is no such setting; did you mean {known[near[0]]}?")
 
 
 def _split_address(value: str) -> tuple[str, int]:
     host, _, port = value.rpartition(":")
+    if not host.strip("[]") and re.fullmatch("[0-9]{1,5}", port):
+        raise ValueError(f"{value!r} has no host, which would mean every network; write 127.0.0.1:{port}")
     if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
         raise ValueError(f"{value!r} is not host:port such as 127.0.0.1:8300")
     return host.removeprefix("[").removesuffix("]"), int(port)

@@ -20,8 +20,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.mysql import LONGBLOB, LONGTEXT, VARCHAR
 
-from app.changefeeds.record import Retry, RunningError
-from spark_jobs.wire import Counters
+from app.changefeeds.record import Orders, Retry, RunningError, Signs
+from spark_jobs.wire import Counters, DdlEvent
 
 metadata: Final = MetaData()
 
@@ -37,19 +37,19 @@ def name_type(length: int) -> String:
 
 
 class StructText(TypeDecorator[Any]):
-    """A msgspec struct kept as JSON text."""
+    """A msgspec struct, or what ``kind`` says, kept as JSON text."""
 
     impl = LONG_TEXT
     cache_ok = True
 
-    def __init__(self, kind: type[msgspec.Struct]) -> None:
+    def __init__(self, kind: Any) -> None:
         super().__init__()
         self.kind = kind
 
-    def process_bind_param(self, value: msgspec.Struct | None, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         return None if value is None else msgspec.json.encode(value).decode()
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> msgspec.Struct | None:
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         return None if value is None else msgspec.json.decode(value, type=self.kind)
 
 
@@ -105,6 +105,11 @@ changefeeds = Table(
     Column("bytes_total", BigInteger, nullable=False),
     Column("updated_ms", BigInteger, nullable=False),
     Column("counters", StructText(Counters), nullable=False),
+    Column("description", LONG_TEXT),
+    Column("labels", StructText(dict[str, str])),
+    Column("signs", StructText(Signs)),
+    Column("wanted_capture", name_type(128)),
+    Column("orders", StructText(Orders)),
     UniqueConstraint("keyspace", "name", name="one_name_in_a_keyspace"),
     sqlite_autoincrement=True,  # a uid is never used twice
 )
@@ -122,6 +127,9 @@ log_lines = Table(
     Column("seq", ROW_ID, primary_key=True, autoincrement=True),
     Column("uid", BigInteger, nullable=False),
     Column("line", LONG_TEXT, nullable=False),
+    Column("time_ms", BigInteger),
+    Column("level", String(16)),
+    Column("kind", String(16)),
     Index("log_lines_by_changefeed", "uid", "seq"),
 )
 
@@ -155,6 +163,28 @@ captures = Table(
     Column("registered_ms", BigInteger, nullable=False),
     Column("lease_until_ms", BigInteger, nullable=False),
     Column("draining", Boolean, nullable=False),
+    Column("drain_ordered", Boolean),
+    Column("abilities", StructText(list[str])),
+)
+
+ddl_history = Table(
+    "ddl_history",
+    metadata,
+    Column("seq", ROW_ID, primary_key=True, autoincrement=True),
+    Column("uid", BigInteger, nullable=False),
+    Column("event", StructText(DdlEvent), nullable=False),
+    Index("ddl_history_by_changefeed", "uid", "seq"),
+)
+
+leftovers = Table(
+    "leftovers",
+    metadata,
+    Column("uid", BigInteger, primary_key=True, autoincrement=False),
+    Column("keyspace", name_type(64), nullable=False),
+    Column("name", name_type(128), nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("removed_ms", BigInteger, nullable=False),
+    Column("output", LONG_TEXT, nullable=False),
 )
 
 owner_lease = Table(

@@ -32,9 +32,24 @@ def json_time_of(ts: int) -> str:
     return json_time(tso.physical_ms(ts))
 
 
+def known_time_of(ts: int) -> str | None:
+    """That, or None for a TSO of 0: nothing is known yet, and it was not in 1970."""
+    return json_time_of(ts) if ts else None
+
+
+def known_rfc3339(unix_ms: int) -> str | None:
+    """``rfc3339``, or None for 0: not known, or never."""
+    return rfc3339(unix_ms) if unix_ms else None
+
+
 def rfc3339(unix_ms: int) -> str:
     """``2025-11-21T03:03:58.404Z``."""
     return json_time(unix_ms).replace(" ", "T") + "Z"
+
+
+def ms_of_rfc3339(text: str, field: str) -> int:
+    """Milliseconds since 1970 of an RFC 3339 time with a zone; 0 for ""."""
+    return tso.physical_ms(tso_of_rfc3339(text, field)) if text else 0
 
 
 def tso_of_rfc3339(text: str, field: str) -> int:
@@ -45,8 +60,3 @@ def tso_of_rfc3339(text: str, field: str) -> int:
         return max(tso.from_datetime(datetime.fromisoformat(text.upper())), 0)
     except (ValueError, OverflowError):
         raise InvalidParam(f"{field}: {text!r} is not a time of the calendar") from None
-
-
-def lag_seconds(checkpoint_ts: int, at_ms: int) -> float | None:
-    """How far a checkpoint is behind; None when there is none yet."""
-    return max(at_ms - tso.physical_ms(checkpoint_ts), 0) / 1000 if checkpoint_ts else None

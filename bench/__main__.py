@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from bench import codecs, live, stages, takeover, throughput
+from bench import api, codecs, live, stages, takeover, throughput
 
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], None]]] = {
     "codecs": codecs.codecs,
@@ -20,6 +20,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], None]]] = {
     "freshness": live.freshness,
     "footprint": live.footprint,
     "takeover": takeover.takeover,
+    "api": api.api,
 }
 
 

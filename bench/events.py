@@ -3,18 +3,31 @@
 Eight tables of ten columns; of every twenty events ten are inserts, seven updates (``old`` with all columns) and three
 deletes, about 0.9 KB each. A key belongs to one table only, so that a row tells its table even where a format has no
 field for it. Updates and deletes concern rows that are there.
+
+What varies from message to message of a table, besides times and rows:
+
+* the order of ``mysqlType``, which TiCDC writes from a Go map: any, for each message anew;
+* the code of an unsigned column in ``sqlType``, which is wider where the value is (one row in sixteen has one).
+
+``ONE_ORDER`` is no wording that TiCDC has: its keys of ``mysqlType`` always come in the order of the columns. It shows
+what the order costs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from random import Random
 from typing import Final
 
 import msgspec
 
+TICDC: Final = "ticdc"
+ONE_ORDER: Final = "one-order"
+WORDINGS: Final = {TICDC: "", ONE_ORDER: ", one order"}
+"""By name, what is added to a contender that reads it."""
 TABLES: Final = tuple(f"orders_{number}" for number in range(8))
 SCHEMA: Final = "shop"
 COLUMNS: Final = (
     ("id", "bigint", -5),
-    ("user_id", "int", 4),
+    ("user_id", "int unsigned", 4),
     ("status", "tinyint", -6),
     ("amount", "decimal", 3),
     ("name", "varchar", 12),
@@ -39,9 +52,13 @@ _LENGTH: Final = len(_WORDS)
 _HEAD: Final = (
     '{"id":0,"database":"%s","table":"%s","pkNames":["id"],"isDdl":false,"type":"%s","es":%d,"ts":%d,"sql":"",%s'
 )
-_SQL_TYPES: Final = msgspec.json.encode({name: code for name, _, code in COLUMNS}).decode()
-_MYSQL_TYPES: Final = msgspec.json.encode({name: text for name, text, _ in COLUMNS}).decode()
-_SCHEMA: Final = f'"sqlType":{_SQL_TYPES},"mysqlType":{_MYSQL_TYPES},'
+_CODES: Final = {name: code for name, _, code in COLUMNS}
+_SQL_TYPES: Final = tuple(
+    f'"sqlType":{msgspec.json.encode(codes).decode()},"mysqlType":' for codes in (_CODES, _CODES | {"user_id": -5})
+)
+_MYSQL_TYPES: Final = {name: text for name, text, _ in COLUMNS}
+_WIDE: Final = 1 << 31
+"""From here on an ``int unsigned`` has the code of a bigint."""
 
 
 def commit_ts(number: int) -> int:
@@ -49,16 +66,28 @@ def commit_ts(number: int) -> int:
     return FIRST_MS + number // EVENTS_PER_MS << 18 | number % EVENTS_PER_MS
 
 
-def events(count: int) -> Iterator[tuple[int, bytes]]:
+def shuffled(types: dict[str, str], random: Random) -> str:
+    """``mysqlType`` in any order."""
+    return msgspec.json.encode(dict(random.sample(list(types.items()), len(types)))).decode()
+
+
+def _types(wording: str) -> Callable[[], str]:
+    random, once = Random(1), msgspec.json.encode(_MYSQL_TYPES).decode()
+    return (lambda: once) if wording == ONE_ORDER else lambda: shuffled(_MYSQL_TYPES, random)
+
+
+def events(count: int, wording: str = TICDC) -> Iterator[tuple[int, bytes]]:
     """(key, message) of each event, in commit order."""
+    types = _types(wording)
     tables = [_Table(place) for place in range(len(TABLES))]
     for number in range(count):
         place = number % len(tables)
         kind = _KINDS[(number // len(tables)) % len(_KINDS)]
-        key, data, old = tables[place].change(kind, number)
+        key, changed, data, old = tables[place].change(kind, number)
         ms = FIRST_MS + number // EVENTS_PER_MS
-        head = _HEAD % (SCHEMA, TABLES[place], _TYPE[kind], ms, ms + 40, _SCHEMA)
-        yield key, f'{head}"old":{old},"data":[{data}],"_tidb":{{"commitTs":{commit_ts(number)}}}}}'.encode()
+        codes = _SQL_TYPES[_user(_mixed(changed)) >= _WIDE]
+        head = _HEAD % (SCHEMA, TABLES[place], _TYPE[kind], ms, ms + 40, codes)
+        yield key, f'{head}{types()},"old":{old},"data":[{data}],"_tidb":{{"commitTs":{commit_ts(number)}}}}}'.encode()
 
 
 def watermark(watermark_ts: int) -> bytes:
@@ -79,33 +108,41 @@ class _Table:
         self._first = 0
         self._changed: list[int] = []
 
-    def change(self, kind: str, number: int) -> tuple[int, str, str]:
-        """(key, data, old) of the next change."""
+    def change(self, kind: str, number: int) -> tuple[int, int, str, str]:
+        """(key, the change that ``data`` is as of, data, old) of the next change."""
         if kind == "I":
             self._changed.append(number)
             key = self._base + len(self._changed)
-            return key, _row(key, number), "null"
+            return key, number, _row(key, number), "null"
         if kind == "D":
             place = self._first
             self._first += 1
-            key = self._base + place + 1
-            return key, _row(key, self._changed[place]), "null"
+            key, number = self._base + place + 1, self._changed[place]
+            return key, number, _row(key, number), "null"
         place = self._first + number * 7919 % (len(self._changed) - self._first)
         key, before = self._base + place + 1, self._changed[place]
         self._changed[place] = number
-        return key, _row(key, number), f"[{_row(key, before)}]"
+        return key, number, _row(key, number), f"[{_row(key, before)}]"
+
+
+def _mixed(number: int) -> int:
+    return (number + 1) * 2_654_435_761 % 4_294_967_296
+
+
+def _user(mixed: int) -> int:
+    return mixed % 900_000 + (3_000_000_000 if mixed >> 8 & 15 == 1 else 0)
 
 
 def _row(key: int, number: int) -> str:
     """The row as of change ``number``."""
-    mixed = (number + 1) * 2_654_435_761 % 4_294_967_296
+    mixed = _mixed(number)
     at = mixed % _LENGTH
     if _TEXT[at - 1] == "\\" or (at > 1 and _TEXT[at - 2] == "\\"):
         at = 0
     note = "null" if mixed % 16 == 0 else f'"{_TEXT[at : at + 40 + mixed % 56].rstrip(chr(92))}"'
     clock = f"{mixed % 24:02d}:{mixed % 60:02d}:{number % 60:02d}"
     return (
-        f'{{"id":"{key}","user_id":"{mixed % 900_000}","status":"{mixed % 7}",'
+        f'{{"id":"{key}","user_id":"{_user(mixed)}","status":"{mixed % 7}",'
         f'"amount":"{mixed % 90_000}.{mixed % 90 + 10}","name":"Customer {mixed}",'
         f'"email":"customer.{mixed % 900_000}@example.com","created_at":"2026-02-{key % 28 + 1:02d} 08:51:01",'
         f'"updated_at":"2026-02-27 {clock}.{mixed % 900_000 + 100_000}","note":{note},"score":"{mixed % 1000}.25"}}'

@@ -17,7 +17,7 @@ VENV: Final = CACHE / "flink"
 CLASSES: Final = CACHE / "flink-classes"
 TEXTS: Final = ",".join(f"`{name}` STRING" for name in NAMES)
 TYPED: Final = (
-    "`id` BIGINT,`user_id` INT,`status` TINYINT,`amount` DECIMAL(10,2),`name` STRING,`email` STRING,"
+    "`id` BIGINT,`user_id` BIGINT,`status` TINYINT,`amount` DECIMAL(10,2),`name` STRING,`email` STRING,"
     "`created_at` TIMESTAMP(0),`updated_at` TIMESTAMP(6),`note` STRING,`score` DOUBLE"
 )
 

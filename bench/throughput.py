@@ -4,11 +4,12 @@ import argparse
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bench import compare, flink, input, weir
+from bench.events import TICDC, WORDINGS
 from bench.measure import Contender, Line, by_turns, parents_of_all
 from bench.report import Report, ratios
 from tests.servers.kafka import Kafka, broker
@@ -27,6 +28,11 @@ RATIOS: Final = {
     "files → canal-json / Flink, bare decode": ("weir files → canal-json", "flink canal-json → blackhole"),
     "files → canal-json / Spark text → text": ("weir files → canal-json", "spark text → text"),
     "files → csv / Flink, equal work": ("weir files → csv", "flink canal-json → canal-json"),
+    "files → csv / Flink, bare decode": ("weir files → csv", "flink canal-json → blackhole"),
+    "files → canal-json / the same in one order": ("weir files → canal-json", "weir files → canal-json, one order"),
+    "files → csv / the same in one order": ("weir files → csv", "weir files → csv, one order"),
+    "Kafka → canal-json / the same in one order": ("weir kafka → canal-json", "weir kafka → canal-json, one order"),
+    "Kafka → csv / the same in one order": ("weir kafka → csv", "weir kafka → csv, one order"),
     "Kafka → canal-json / files → canal-json": ("weir kafka → canal-json", "weir files → canal-json"),
     "Kafka → csv / files → csv": ("weir kafka → csv", "weir files → csv"),
 }
@@ -34,12 +40,12 @@ RATIOS: Final = {
 
 def files(options: argparse.Namespace) -> None:
     """Files → storage, beside Flink doing equal work, Flink's bare decode, and Spark text → text."""
-    source = input.folder(options.events)
-    wanted = compare.expected(source)
+    sources = {wording: input.folder(options.events, wording) for wording in WORDINGS}
+    source, wanted = sources[TICDC], {wording: compare.expected(folder) for wording, folder in sources.items()}
     with _output() as output, weir.warm_session(CORES) as session, flink.flink(CORES) as other:
         contenders = [
-            *(_weir(session, f"file://{source}?protocol=canal-json", "files", sink, output, wanted) for sink in SINKS),
-            _flink(other, "canal-json → canal-json", flink.TEXTS, source, output, wanted),
+            *_files(session, sources, output, wanted),
+            _flink(other, "canal-json → canal-json", flink.TEXTS, source, output, wanted[TICDC]),
             Contender("flink canal-json → blackhole", lambda: other.run(flink.TEXTS, source, None)),
             *([_flink(other, "typed columns", flink.TYPED, source, output, None)] if options.typed else []),
             _spark(session, source, output),
@@ -50,25 +56,38 @@ def files(options: argparse.Namespace) -> None:
 
 def kafka(options: argparse.Namespace) -> None:
     """Kafka (4 partitions, watermarks) → storage, beside files → storage."""
-    source = input.folder(options.events)
-    wanted = compare.expected(source)
-    folder = input.CACHE / "kafka"
-    with _output() as output, broker(folder) as server, weir.warm_session(CORES) as session:
-        topic = input.topic(server, options.events)
-        queue = f"kafka://{server.bootstrap}/{topic}?protocol=canal-json&start=earliest"
+    sources = {wording: input.folder(options.events, wording) for wording in WORDINGS}
+    wanted = {wording: compare.expected(folder) for wording, folder in sources.items()}
+    with _output() as output, broker(input.CACHE / "kafka") as server, weir.warm_session(CORES) as session:
+        topics = {wording: input.topic(server, options.events, wording) for wording in WORDINGS}
         contenders = [
-            *(_weir(session, queue, "kafka", sink, output, wanted) for sink in SINKS),
-            *(_weir(session, f"file://{source}?protocol=canal-json", "files", sink, output, wanted) for sink in SINKS),
-        ]
+            _weir(session, f"kafka://{server.bootstrap}/{topic}?protocol=canal-json&start=earliest",
+                  f"kafka → {sink}{WORDINGS[wording]}", sink, output, wanted[wording])
+            for wording, topic in topics.items()
+            for sink in SINKS
+        ]  # fmt: skip
+        contenders += _files(session, {TICDC: sources[TICDC]}, output, wanted)
         pid = _pid_of(server)
-        lines = by_turns(contenders, options.rounds, options.events, input.size(source), without=lambda: pid)
+        size = input.size(sources[TICDC])
+        lines = by_turns(contenders, options.rounds, options.events, size, without=lambda: pid)
     _write("kafka", options, lines, {})
 
 
+def _files(
+    session: "SparkSession", sources: Mapping[str, Path], output: Path, wanted: Mapping[str, compare.Expected]
+) -> list[Contender]:
+    return [
+        _weir(session, f"file://{source}?protocol=canal-json", f"files → {sink}{WORDINGS[wording]}", sink, output,
+              wanted[wording])
+        for wording, source in sources.items()
+        for sink in SINKS
+    ]  # fmt: skip
+
+
 def _weir(
-    session: "SparkSession", uri: str, source: str, sink: str, output: Path, wanted: compare.Expected
+    session: "SparkSession", uri: str, title: str, sink: str, output: Path, wanted: compare.Expected
 ) -> Contender:
-    folder = output / f"weir-{source}-{sink}"
+    folder = output / "weir"
     config = weir.csv_config() if sink == "csv" else "{}"
 
     def run() -> None:
@@ -79,7 +98,7 @@ def _weir(
             compare.check_storage(folder, sink, wanted)
         shutil.rmtree(folder)
 
-    return Contender(f"weir {source} → {sink}", run, after)
+    return Contender(f"weir {title}", run, after)
 
 
 def _flink(

@@ -4,9 +4,9 @@ import argparse
 
 from cli import reading
 from cli.console import Console
-from cli.event_json import EventJson, Tree
 from cli.reading import Reading
 from spark_jobs.cdc.codec_options import time_zone
+from spark_jobs.cdc.event_json import EventJson, Tree
 
 EXAMPLE = """\
 examples:

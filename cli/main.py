@@ -10,11 +10,12 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import Final, Protocol, cast
 
 from cli.console import Console, Stopped
 from spark_jobs.cdc.errors import ConfigError, WeirError
+from spark_jobs.plugins import register_installed
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "inspect": ("cli.inspect", "show messages as readable JSON, one event a line"),
@@ -35,8 +36,9 @@ def main(argv: Sequence[str] | None = None, console: Console | None = None) -> i
     """Runs a command line and returns its exit status."""
     console = console or _console()
     words = sys.argv[1:] if argv is None else argv
-    arguments = _parser(words[0] if words else None).parse_args(words)
     try:
+        register_installed()
+        arguments = _parser(words[0] if words else None).parse_args(words)
         status = cast(int, arguments.run(arguments, console))
         console.stdout.flush()
         return status
@@ -59,6 +61,7 @@ def main(argv: Sequence[str] | None = None, console: Console | None = None) -> i
 
 def _parser(asked: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="weir", description="Looks into change streams and converts them.")
+    parser.add_argument("--version", action="version", version=f"weir {_version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (module, summary) in COMMANDS.items():
         subparser = commands.add_parser(
@@ -74,6 +77,13 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
             subparser.set_defaults(run=command.run)
             subparser.epilog = command.EXAMPLE
     return parser
+
+
+def _version() -> str:
+    try:
+        return metadata.version("weir")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
 
 
 def _console() -> Console:

@@ -149,4 +149,4 @@ def _cut(decoder: Decoder, max_bytes: int) -> Cut:
         raise ConfigError("rows without a terminator cannot be told apart; give the terminator they have")
     # a line feed with and without a carriage return are taken for each other
     line_end = "\n" if form.terminator == "\r\n" else form.terminator
-    return Cut(max_bytes=max_bytes, line_end=line_end.encode(), quote=form.quote.encode())
+    return Cut(max_bytes=max_bytes, line_end=line_end.encode(), quote=form.quote.encode(), keep_blank=True)

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, tzinfo
 import msgspec
 
 from cli.console import Console
-from cli.event_json import time_text
 from spark_jobs.cdc import tso
 from spark_jobs.cdc.codec_options import time_zone
 from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.cdc.event_json import time_text
 
 EXAMPLE = """\
 examples:

@@ -167,6 +167,51 @@ class Settings:
         return bool(self._values[name])
 
 
+class Remark(msgspec.Struct, frozen=True):
+    """What a parameter that was given does not do as it was given."""
+
+    name: str
+    message: str
+
+
+def remarks(text: str, parameters: Mapping[str, Parameter]) -> list[Remark]:
+    """What of a valid URI's parameters is clamped or has no use here. A parameter that is not known is left out."""
+    found: list[Remark] = []
+    for name, value in parse_qsl(urlsplit(text).query, keep_blank_values=True):
+        parameter = parameters.get(name)
+        if parameter is None:
+            continue
+        if not parameter.applies:
+            why = f": {parameter.meaning}" if parameter.meaning else ""
+            found.append(Remark(name, f"has no effect here{why}"))
+        elif parameter.clamp and (bound := _bound_beyond(parameter, value)) is not None:
+            limit, side = bound
+            shown = shown_seconds(limit) if parameter.kind == "duration" else f"{limit:.0f}"
+            found.append(Remark(name, f"{value} is {side} {shown}; {shown} is used"))
+    return found
+
+
+def _bound_beyond(parameter: Parameter, text: str) -> tuple[float, str] | None:
+    try:
+        value = duration_seconds(text) if parameter.kind == "duration" else int(text)
+    except ValueError:
+        return None
+    if parameter.low is not None and value < parameter.low:
+        return parameter.low, "below the smallest value,"
+    if parameter.high is not None and value > parameter.high:
+        return parameter.high, "above the largest value,"
+    return None
+
+
+def shown_seconds(seconds: float) -> str:
+    """A duration in the largest unit that shows it whole: ``100ms``, ``5s``, ``10m``."""
+    for unit in ("h", "m", "s", "ms", "us"):
+        count = seconds / _SECONDS[unit]
+        if count >= 1 and abs(count - round(count)) < 1e-6:
+            return f"{round(count)}{unit}"
+    return f"{seconds:g}s"
+
+
 def _read_bool(parameter: Parameter, text: str) -> bool:
     if text not in _BOOLEANS:
         raise ValueError(f"{text!r} is not true or false")

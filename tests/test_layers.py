@@ -3,10 +3,11 @@
 cli ──────────┐
 app ────────┐ ▼                cdc      events, codecs, filters, schemas: pure, bytes in, values out
 migrations  ├─► spark_jobs.cdc sources  what a source URI says (and reads, later, with Spark)
-            └─► spark_jobs.{sources, sinks, uris, folders, store, wire}
+            └─► spark_jobs.{sources, sinks, uris, folders, store, wire, plugins}
 spark_jobs ──► itself alone; Spark only once a job runs
 """
 
+import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +25,19 @@ WORLD: Final = (
     *("os", "pathlib", "shutil", "tempfile", "io", "glob", "socket", "ssl", "http", "urllib", "subprocess", "signal"),
     *("time", "random", "secrets", "uuid", "threading", "multiprocessing", "asyncio", "logging", "importlib"),
 )
-WORKERS: Final = ("job", "translate", "pieces", "ordered", "merged", "enrich", "held")
+WORKERS: Final = (
+    "job",
+    "read",
+    "pairs",
+    "held",
+    "spool",
+    "gather",
+    "repeats",
+    "pieces",
+    "order",
+    "horizon",
+    "bad_message",
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,9 @@ class Light:
         return f"importing {self.who} leaves {', '.join(self.what)} alone"
 
 
-SHARED: Final = tuple(f"spark_jobs.{name}" for name in ("cdc", "sources", "sinks", "uris", "folders", "store", "wire"))
+SHARED: Final = tuple(
+    f"spark_jobs.{name}" for name in ("cdc", "sources", "sinks", "uris", "folders", "store", "wire", "plugins")
+)
 RULES: Final = (
     # The control plane knows what should run and validates with the code that will run; it runs none of it.
     Only("app", "spark_jobs", SHARED),
@@ -74,20 +89,35 @@ RULES: Final = (
     Light("spark_jobs", ("pyspark",)),
     *(Light(f"spark_jobs.pipeline.{name}", ("spark_jobs.commitlog", "httpx")) for name in WORKERS),
     # The heart is pure: no I/O, clock, environment, randomness.
-    Only("spark_jobs.cdc", "*", ("msgspec", "google.protobuf", "sqlglot", "the standard library")),
+    Only(
+        "spark_jobs.cdc", "*", ("msgspec", "google.protobuf", "google_crc32c", "re2", "sqlglot", "the standard library")
+    ),
     Never("spark_jobs.cdc", WORLD),
     # Inside the data plane: from what runs to what is known, never back.
-    Only("spark_jobs.commitlog", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.store", "spark_jobs.failpoints")),
+    Only(
+        "spark_jobs.commitlog",
+        "spark_jobs",
+        ("spark_jobs.cdc", "spark_jobs.store", "spark_jobs.failpoints", "spark_jobs.sinks.base"),
+    ),
     Only("spark_jobs.sources", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.uris", "spark_jobs.folders")),
     Only(
         "spark_jobs.sinks",
         "spark_jobs",
         ("spark_jobs.cdc", "spark_jobs.uris", "spark_jobs.folders", "spark_jobs.store", "spark_jobs.failpoints"),
     ),
-    Never("spark_jobs.pipeline", ("spark_jobs.host.assignment", "spark_jobs.capture", "spark_jobs.host.link")),
+    # The pipeline knows neither its source nor its sink: only what they promise.
+    Only(
+        "spark_jobs.pipeline",
+        "spark_jobs",
+        (
+            *("spark_jobs.cdc", "spark_jobs.commitlog", "spark_jobs.store", "spark_jobs.failpoints"),
+            *("spark_jobs.sources.base", "spark_jobs.sinks.base"),
+        ),
+    ),
     *(Only(f"spark_jobs.{name}", "spark_jobs", ("spark_jobs.cdc",)) for name in ("uris", "wire", "store")),
+    Only("spark_jobs.plugins", "spark_jobs", ("spark_jobs.cdc", "spark_jobs.sources", "spark_jobs.sinks")),
     # The command-line tool is the codec library, without Spark, service or network.
-    Only("cli", "*", ("msgspec", "spark_jobs.cdc", "the standard library")),
+    Only("cli", "*", ("msgspec", "spark_jobs.cdc", "spark_jobs.plugins", "the standard library")),
     # Migrations stand alone: a table's shape of that day, not the one of today's code.
     Never("migrations", ("spark_jobs", "cli", "app.tables", "app.context")),
 )
@@ -122,6 +152,50 @@ def _graph() -> Graph:
 def test_the_arrows_hold(rule: Only | Never | Light) -> None:
     assert any(below(name, rule.who) for name in _graph()), f"there is no {rule.who} any more: take its rule out"
     assert list(breaches(_graph(), rule)) == []
+
+
+def test_no_source_or_sink_is_told_by_its_type_outside_its_folder() -> None:
+    """What the pipeline, the host and the control plane need to know of one, its spec says."""
+    found = [
+        breach
+        for path in sorted(path for package in OURS for path in (PROJECT / package).rglob("*.py"))
+        for breach in types_asked_for(path.relative_to(PROJECT), path.read_text())
+    ]
+    assert found == []
+
+
+def types_asked_for(path: Path, text: str) -> Iterator[str]:
+    """Each ``isinstance``, ``type(…) is`` or ``match`` with a class of a source's or sink's own folder."""
+    tree = ast.parse(text)
+    own = ".".join(path.parts[:3])
+    classes = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        and _folder_of_its_own(node.module) and not below(node.module, own)
+        for alias in node.names
+    }  # fmt: skip
+    for node in ast.walk(tree):
+        asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+        if asks or isinstance(node, ast.Compare | ast.MatchClass):
+            named = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & classes
+            if named:
+                yield f"{path}:{getattr(node, 'lineno', 0)} asks for {', '.join(sorted(named))}"
+
+
+def _folder_of_its_own(module: str) -> bool:
+    parts = module.split(".")
+    return (
+        parts[:1] == ["spark_jobs"] and parts[1:2] in (["sources"], ["sinks"]) and len(parts) > 2 and parts[2] != "base"
+    )
+
+
+def test_a_question_for_a_type_is_found() -> None:
+    text = "from spark_jobs.sources.folder.uri import FolderSource\nok = isinstance(spec, FolderSource)\n"
+    assert list(types_asked_for(Path("app/changefeeds/validation.py"), text)) == [
+        "app/changefeeds/validation.py:2 asks for FolderSource"
+    ]
+    assert list(types_asked_for(Path("spark_jobs/sources/folder/split.py"), text)) == []
 
 
 SAMPLE: Final = {

@@ -109,6 +109,7 @@ def main() -> int:
     """0 if nothing was wrong."""
     parser = argparse.ArgumentParser(prog="make torture", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--protocol", action="append", default=[], help="a topic of this protocol too (several times)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     chosen = parser.parse_args()
     print(f"torture for {chosen.minutes:g} minutes, --seed {chosen.seed}", flush=True)
@@ -119,6 +120,9 @@ def main() -> int:
         running = stack.enter_context(rig(folder / "rig", captures=_CAPTURES))
         running.add_folder_feed("files", "canal-json", seed=chosen.seed)
         running.add_topic_feed("topics", "csv", kafka, seed=chosen.seed + 1)
+        for number, protocol in enumerate(chosen.protocol):
+            name, seed = f"topic-{number}-{protocol}", chosen.seed + 2 + number
+            running.add_topic_feed(name, "canal-json", kafka, seed=seed, source=protocol)
         torture = Torture(folder, chosen.seed, chosen.minutes)
         fault = ""
         try:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from app.captures.repository import CaptureRepository
 from app.changefeeds.record import Changefeed, State
+from app.changefeeds.reports import ReportRepository
 from app.changefeeds.repository import ChangefeedRepository
 from app.history.repository import Entry, HistoryRepository
 from app.lifecycle import FENCED, Released, Reported, Unheard, decide
@@ -20,16 +21,19 @@ from app.settings import Settings
 from spark_jobs.cdc import tso
 from spark_jobs.wire import (
     Assignment,
+    DdlEvent,
     Fault,
     FeedReport,
     Heartbeat,
     HeartbeatReply,
+    LogLine,
     Phase,
     Registration,
     RegistrationReply,
 )
 
 LEASE_SECONDS: Final = 6.0
+LONGEST_STATEMENT: Final = 100_000
 HEARTBEAT_SECONDS: Final = 1.0
 LEASE_MS: Final = int(LEASE_SECONDS * 1000)
 _WHAT_HAPPENED: Final = {State.WARNING: "fault", State.FAILED: "fault", State.FINISHED: "finish"}
@@ -41,6 +45,7 @@ class Beats:
     def __init__(self, connection: Connection, seal: Seal, settings: Settings) -> None:
         self._captures = CaptureRepository(connection)
         self._feeds = ChangefeedRepository(connection, seal)
+        self._reports = ReportRepository(connection)
         self._history = HistoryRepository(connection)
         self._settings = settings
         self.released: list[int] = []
@@ -82,8 +87,11 @@ class Beats:
 
     def _take(self, feed: Changefeed, report: FeedReport, capture_id: str, address: str, now_ms: int) -> Changefeed:
         report = _storable(report, now_ms)
-        if report.logs:
-            self._feeds.add_logs(feed.uid, [masked_text(line) for line in report.logs])
+        lines = [LogLine(text=text) for text in report.logs] + report.lines
+        if lines:
+            self._reports.add_lines(feed.uid, [_storable_line(line, now_ms) for line in lines])
+        if report.ddl:
+            self._reports.add_statements(feed.uid, [_storable_statement(event, now_ms) for event in report.ddl])
         if report.tables is not None:
             self._feeds.save_tables(feed.uid, report.tables)
         event = Reported(_without_secrets(report), address)
@@ -129,7 +137,17 @@ class Beats:
             rewind_id=feed.rewind_id,
             checkpoint_root=self._settings.checkpoint_root,
             time_zone=self._settings.time_zone,
+            skips=feed.orders.skips,
+            retries=[order for order in feed.orders.retries if order.retry_id > feed.orders.retried],
         )
+
+
+def _storable_line(line: LogLine, now_ms: int) -> LogLine:
+    return msgspec.structs.replace(line, text=masked_text(line.text), time_ms=line.time_ms or now_ms)
+
+
+def _storable_statement(event: DdlEvent, now_ms: int) -> DdlEvent:
+    return msgspec.structs.replace(event, query=event.query[:LONGEST_STATEMENT], time_ms=event.time_ms or now_ms)
 
 
 def _storable(report: FeedReport, now_ms: int) -> FeedReport:

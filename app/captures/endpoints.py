@@ -8,17 +8,18 @@ from typing import Annotated, Any, Final, TypeVar
 import anyio
 import anyio.to_thread
 import msgspec
+import structlog
 from fastapi import APIRouter, Depends, Path, Request, Response
 
 from app import times
 from app.captures.beat import Beats
 from app.captures.repository import Capture, CaptureRepository
-from app.captures.schemas import CaptureItem, CaptureList, Processor, ProcessorItem, ProcessorList
-from app.changefeeds.endpoints import Named
+from app.captures.schemas import CaptureItem, CaptureList, Drained, Processor, ProcessorItem, ProcessorList
+from app.changefeeds.endpoints import Caller, Named
 from app.changefeeds.operations import find
 from app.context import Context, context_of
 from app.docs import examples
-from app.errors import InvalidParam, Unauthorized
+from app.errors import CaptureNotExists, InvalidParam, SchedulerRequestFailed, Unauthorized
 from spark_jobs.wire import INTERNAL_PREFIX, Heartbeat, Registration
 
 CLUSTER_ID: Final = "default"
@@ -27,6 +28,10 @@ _THREADS_FOR_BEATS: Final = 8
 public = APIRouter(prefix="/api/v2", tags=["captures"])
 internal = APIRouter(prefix=INTERNAL_PREFIX, include_in_schema=False)
 InContext = Annotated[Context, Depends(context_of)]
+CaptureId = Annotated[
+    str, Path(openapi_examples=examples.CAPTURE_ID, description="as in GET /api/v2/captures", pattern=r"^[^\x00]*$")
+]
+log = structlog.get_logger("weir.captures")
 M = TypeVar("M", bound=msgspec.Struct)
 R = TypeVar("R")
 
@@ -41,11 +46,41 @@ def list_captures(context: InContext) -> CaptureList:
     return CaptureList(total=len(items), items=items)
 
 
+@public.post("/captures/{capture_id}/drain", status_code=202, responses=examples.reply(examples.DRAINED, status=202))
+def drain_capture(context: InContext, caller: Caller, capture_id: CaptureId) -> Drained:
+    """Empties a capture: its changefeeds go to the others, one by one as each has ended its batch, and it takes nothing
+    new. Repeat the call to see how many are left. It lasts until the capture is started anew, or `DELETE` of the
+    same."""
+    with context.database.write() as connection:
+        captures = CaptureRepository(connection)
+        views = {view.capture_id: view for view in captures.views() if view.lease_until_ms > context.clock_ms()}
+        if capture_id not in views:
+            raise CaptureNotExists(capture_id[:128])
+        if not any(view.takes_work for name, view in views.items() if name != capture_id):
+            raise SchedulerRequestFailed(f"no other capture can take what {capture_id} runs; start another one first")
+        captures.order_drain(capture_id, drain=True)
+        left = sum(view.capture_id == capture_id for view in context.feeds(connection).views())
+    log.info("drain_ordered", capture=capture_id, who=caller)
+    context.wake.set()
+    return Drained(current_table_count=left)
+
+
+@public.delete("/captures/{capture_id}/drain", responses=examples.reply({}))
+def undrain_capture(context: InContext, caller: Caller, capture_id: CaptureId) -> dict[str, str]:
+    """Lets a capture that was drained take changefeeds again."""
+    with context.database.write() as connection:
+        if not CaptureRepository(connection).order_drain(capture_id, drain=False):
+            raise CaptureNotExists(capture_id[:128])
+    log.info("drain_ended", capture=capture_id, who=caller)
+    context.wake.set()
+    return {}
+
+
 @public.get("/processors", responses=examples.reply(examples.PROCESSORS))
 def list_processors(context: InContext) -> ProcessorList:
     """Lists which capture runs which changefeed."""
     with context.database.read() as connection:
-        held = [feed for feed in context.feeds(connection).all() if feed.capture_id]
+        held = [feed for feed in context.feeds(connection).summaries() if feed.capture_id]
     items = [
         ProcessorItem(
             keyspace=feed.keyspace, namespace=feed.keyspace, changefeed_id=feed.name, capture_id=feed.capture_id
@@ -56,11 +91,12 @@ def list_processors(context: InContext) -> ProcessorList:
 
 
 @public.get("/processors/{changefeed_id}/{capture_id}", responses=examples.reply(examples.PROCESSOR))
-def get_processor(
-    context: InContext, name: Named, capture_id: Annotated[str, Path(openapi_examples=examples.CAPTURE_ID)]
-) -> Processor:
+def get_processor(context: InContext, name: Named, capture_id: CaptureId) -> Processor:
     """The tables of a changefeed on a capture: none have numbers here."""
     find(context, name)
+    with context.database.read() as connection:
+        if CaptureRepository(connection).get(capture_id) is None:
+            raise CaptureNotExists(capture_id[:128])
     return Processor(table_ids=[])
 
 
@@ -71,7 +107,7 @@ def _item(capture: Capture, changefeeds: int, now_ms: int) -> CaptureItem:
         is_owner=False,
         address=capture.address,
         cluster_id=CLUSTER_ID,
-        state="lost" if lost else "draining" if capture.draining else "live",
+        state="lost" if lost else "draining" if capture.draining or capture.drain_ordered else "live",
         changefeeds=changefeeds,
         version=capture.version,
         spark_master=capture.spark_master,

@@ -22,6 +22,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     registered_ms: int
     lease_until_ms: int
     draining: bool
+    drain_ordered: bool | None = None
+    abilities: list[str] | None = None
 
 
 class CaptureRepository:
@@ -40,8 +42,16 @@ class CaptureRepository:
 
     def views(self) -> list[CaptureView]:
         c = captures.c
-        rows = self._connection.execute(select(c.capture_id, c.lease_until_ms, c.draining).order_by(c.capture_id))
-        return [CaptureView(**row._mapping) for row in rows]
+        asked = select(c.capture_id, c.lease_until_ms, c.draining, c.drain_ordered, c.registered_ms)
+        rows = self._connection.execute(asked.order_by(c.capture_id))
+        return [CaptureView(**{**row._mapping, "drain_ordered": bool(row.drain_ordered)}) for row in rows]
+
+    def order_drain(self, capture_id: str, *, drain: bool) -> bool:
+        """An operator's order, which lasts as long as the capture; False when there is no such capture."""
+        result = self._connection.execute(
+            update(captures).where(captures.c.capture_id == capture_id).values(drain_ordered=drain)
+        )
+        return result.rowcount == 1
 
     def register(self, registration: Registration, *, now_ms: int, lease_until_ms: int) -> None:
         """Stores a capture, in the place of an earlier one of the same id."""

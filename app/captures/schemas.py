@@ -25,6 +25,12 @@ class CaptureList(BaseModel):
     items: list[CaptureItem]
 
 
+class Drained(BaseModel):
+    """How many changefeeds are still on the capture."""
+
+    current_table_count: int
+
+
 class ProcessorItem(BaseModel):
     keyspace: str
     namespace: str

@@ -4,22 +4,30 @@ import uuid
 from typing import Annotated
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Request
+from sqlalchemy import Connection
 
-from app.changefeeds import operations, replies, schemas, validation
+from app.captures.repository import CaptureRepository
+from app.changefeeds import creation, operations, replies, schemas, shapes, updating, validation
+from app.changefeeds.conditions import Moment, shown_state
 from app.changefeeds.operations import Name
 from app.changefeeds.record import DEFAULT_KEYSPACE, State
 from app.context import Context, context_of
 from app.docs import examples
-from app.errors import ChangefeedNotExists
-from app.history.repository import HistoryRepository
+from app.errors import ChangefeedNotExists, InvalidParam
 from app.identity import caller_of
+from app.masking import Json
 
 router = APIRouter(prefix="/api/v2", tags=["changefeeds"])
 
 InContext = Annotated[Context, Depends(context_of)]
 Caller = Annotated[str, Depends(caller_of)]
-_LISTED_BY_DEFAULT = frozenset({State.NORMAL, State.STOPPED, State.FAILED, State.WARNING})
+_STATES: dict[str, frozenset[State]] = {
+    "": frozenset({State.NORMAL, State.STOPPED, State.FAILED, State.WARNING}),
+    "all": frozenset(State),
+    "pending": frozenset(),  # of TiCDC; here it is a warning
+    **{state.value: frozenset({state}) for state in State},
+}
 
 
 def keyspace_of(
@@ -42,64 +50,123 @@ def name_of(changefeed_id: Annotated[str, Path(openapi_examples=examples.FEED_ID
 
 
 Named = Annotated[Name, Depends(name_of)]
+DryRun = Annotated[bool, Query(description="check everything, change nothing")]
 
 
-@router.get("/changefeeds", responses=examples.reply(examples.CHANGEFEED_LIST))
+def moment_of(context: Context, connection: Connection | None = None) -> Moment:
+    """Now, and how many captures are there to run something."""
+    now_ms = context.clock_ms()
+    if connection is None:
+        with context.database.read() as own:
+            return moment_of(context, own)
+    live = [view for view in CaptureRepository(connection).views() if view.lease_until_ms > now_ms]
+    return Moment(now_ms, len(live), sum(view.takes_work for view in live))
+
+
+async def body_of(request: Request) -> dict[str, Json]:
+    """The body as it came, for what a null in it means; what is wrong with it is said when it is read as a model."""
+    try:
+        value = await request.json()
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+@router.get("/changefeeds", response_model_exclude_unset=True, responses=examples.reply(examples.CHANGEFEED_LIST))
 def list_changefeeds(
     context: InContext,
     keyspace: Keyspace,
     state: Annotated[str, Query(description="a state, or `all`; empty: all but finished")] = "",
-) -> schemas.ChangefeedList:
+    label: Annotated[list[str], Query(description="only those with this label: `name=value`, or `name`")] = [],  # noqa: B006
+) -> shapes.ChangefeedList:
     """Lists the changefeeds of a keyspace."""
+    if state not in _STATES:
+        raise InvalidParam(f"state {state[:50]!r} is none of all, {', '.join(State)}")
     with context.database.read() as connection:
-        feeds = context.feeds(connection).all(keyspace or DEFAULT_KEYSPACE)
-    wanted = _LISTED_BY_DEFAULT if not state else set(State) if state == "all" else {state}
-    items = [replies.item(feed) for feed in feeds if feed.state in wanted]
-    return schemas.ChangefeedList(total=len(items), items=items)
+        feeds = context.feeds(connection).summaries(keyspace or DEFAULT_KEYSPACE)
+        moment = moment_of(context, connection)
+    wanted = _STATES[state]
+    found = [feed for feed in feeds if shown_state(feed, moment) in wanted and _has_labels(feed.labels, label)]
+    return shapes.ChangefeedList(total=len(found), items=[replies.item(feed, moment) for feed in found])
+
+
+def _has_labels(labels: dict[str, str], wanted: list[str]) -> bool:
+    pairs = (text.partition("=") for text in wanted)
+    return all(labels.get(name) == value if equals else name in labels for name, equals, value in pairs)
 
 
 @router.post(
     "/changefeeds",
     response_model_exclude_none=True,
-    responses=examples.reply(examples.CHANGEFEED),
+    responses=examples.reply(examples.CHANGEFEED_MADE),
     openapi_extra=examples.body(examples.CREATE),
 )
 def create_changefeed(
-    context: InContext,
-    caller: Caller,
-    keyspace: Keyspace,
-    order: schemas.CreateRequest,
-    dry_run: Annotated[bool, Query(description="check everything, store nothing")] = False,
-) -> schemas.ChangefeedInfo:
-    """Creates a changefeed: it starts by itself unless `paused`."""
+    context: InContext, caller: Caller, keyspace: Keyspace, order: schemas.CreateRequest, dry_run: DryRun = False
+) -> shapes.ChangefeedReply:
+    """Creates a changefeed: it starts by itself unless `paused`. `warnings` tells what has no effect as it was
+    given."""
     name = Name(
         keyspace or order.keyspace or order.namespace or DEFAULT_KEYSPACE, order.changefeed_id or str(uuid.uuid4())
     )
     validation.check_id(name.id)
     validation.check_keyspace(name.keyspace)
-    feed = operations.create(context, name, order, caller, dry_run=dry_run)
-    return replies.info(feed, context.clock_ms())
+    done = creation.create(context, name, order, caller, dry_run=dry_run)
+    return replies.changed(done, moment_of(context))
 
 
 @router.get(
     "/changefeeds/{changefeed_id}", response_model_exclude_none=True, responses=examples.reply(examples.CHANGEFEED)
 )
-def get_changefeed(context: InContext, name: Named) -> schemas.ChangefeedInfo:
+def get_changefeed(context: InContext, name: Named) -> shapes.ChangefeedInfo:
     """Everything about one changefeed, secrets masked."""
-    return replies.info(operations.find(context, name), context.clock_ms())
+    return replies.info(operations.find(context, name), moment_of(context))
+
+
+@router.get(
+    "/changefeeds/{changefeed_id}/meta_info",
+    response_model_exclude_none=True,
+    responses=examples.reply(examples.CHANGEFEED),
+)
+def get_meta_info(context: InContext, name: Named) -> shapes.ChangefeedInfo:
+    """The same without `task_status`: a call of TiCDC's older generation."""
+    shown = replies.info(operations.find(context, name), moment_of(context))
+    return shown.model_copy(update={"task_status": None})
 
 
 @router.put(
     "/changefeeds/{changefeed_id}",
     response_model_exclude_none=True,
-    responses=examples.reply(examples.CHANGEFEED),
+    responses=examples.reply(examples.CHANGEFEED_CHANGED),
     openapi_extra=examples.body(examples.UPDATE),
 )
 def update_changefeed(
-    context: InContext, caller: Caller, name: Named, order: schemas.UpdateRequest
-) -> schemas.ChangefeedInfo:
-    """Changes target, sink or configuration of a stopped or failed changefeed; resume it afterwards."""
-    return replies.info(operations.update(context, name, order, caller), context.clock_ms())
+    context: InContext, caller: Caller, name: Named, order: schemas.UpdateRequest, dry_run: DryRun = False
+) -> shapes.ChangefeedReply:
+    """Changes a stopped or failed changefeed as TiCDC does: `replica_config` is laid over the defaults, so what it
+    leaves out is the default again. `changes` tells what differs. Resume it afterwards."""
+    done = updating.put(context, name, order, caller, dry_run=dry_run)
+    return replies.changed(done, moment_of(context))
+
+
+@router.patch(
+    "/changefeeds/{changefeed_id}",
+    response_model_exclude_none=True,
+    responses=examples.reply(examples.CHANGEFEED_CHANGED),
+    openapi_extra=examples.body(examples.PATCH),
+)
+def patch_changefeed(
+    context: InContext,
+    caller: Caller,
+    name: Named,
+    order: schemas.UpdateRequest,
+    raw: Annotated[dict[str, Json], Depends(body_of)],
+    dry_run: DryRun = False,
+) -> shapes.ChangefeedReply:
+    """Merges into a stopped or failed changefeed: what is left out stays, `null` is the default again. A description
+    and labels may be changed at any time."""
+    done = updating.patch(context, name, order, raw, caller, dry_run=dry_run)
+    return replies.changed(done, moment_of(context))
 
 
 @router.delete("/changefeeds/{changefeed_id}", responses=examples.reply({}))
@@ -122,86 +189,44 @@ async def pause_changefeed(context: InContext, caller: Caller, name: Named) -> d
 
 @router.post(
     "/changefeeds/{changefeed_id}/resume",
-    responses=examples.reply({}),
+    responses=examples.reply(examples.RESUMED),
     openapi_extra=examples.body(examples.RESUME, required=False),
 )
 def resume_changefeed(
     context: InContext, caller: Caller, name: Named, order: schemas.ResumeRequest | None = None
-) -> dict[str, str]:
+) -> shapes.WarningsReply:
     """Starts a stopped, failed or finished changefeed again, on demand from an earlier (or later) point."""
-    operations.resume(context, name, order.overwrite_checkpoint_ts if order else 0, caller)
-    return {}
+    done = operations.resume(context, name, order.overwrite_checkpoint_ts if order else 0, caller)
+    return replies.warnings(done)
 
 
 @router.get(
     "/changefeeds/{changefeed_id}/status", response_model_exclude_none=True, responses=examples.reply(examples.STATUS)
 )
-def get_status(context: InContext, name: Named) -> schemas.ChangefeedStatus:
+def get_status(context: InContext, name: Named) -> shapes.ChangefeedStatus:
     """State, checkpoint and the last error."""
-    return replies.status(operations.find(context, name), context.clock_ms())
+    return replies.status(operations.find(context, name), moment_of(context))
 
 
 @router.get("/changefeeds/{changefeed_id}/checkpoint", responses=examples.reply(examples.CHECKPOINT))
-def get_checkpoint(context: InContext, name: Named) -> schemas.CheckpointReply:
+def get_checkpoint(context: InContext, name: Named) -> shapes.CheckpointReply:
     """How far it has come."""
-    return replies.checkpoint(operations.find(context, name), context.clock_ms())
+    return replies.checkpoint(operations.find(context, name), moment_of(context))
 
 
 @router.get("/changefeeds/{changefeed_id}/progress", responses=examples.reply(examples.PROGRESS))
-def get_progress(context: InContext, name: Named) -> schemas.ProgressReply:
+def get_progress(context: InContext, name: Named) -> shapes.ProgressReply:
     """What has been delivered, table by table."""
     feed = operations.find(context, name)
     with context.database.read() as connection:
         return replies.progress(feed, context.feeds(connection).tables(feed.uid))
 
 
-@router.get("/changefeeds/{changefeed_id}/synced", responses=examples.reply(examples.SYNCED))
-def get_synced(context: InContext, name: Named) -> schemas.SyncedReply:
+@router.get(
+    "/changefeeds/{changefeed_id}/synced", response_model_exclude_none=True, responses=examples.reply(examples.SYNCED)
+)
+def get_synced(context: InContext, name: Named) -> shapes.SyncedReply:
     """Whether source and sink are the same at this moment."""
     feed = operations.find(context, name)
     with context.database.read() as connection:
         return replies.synced(feed, context.feeds(connection).tables(feed.uid), context.clock_ms())
-
-
-@router.get("/changefeeds/{changefeed_id}/logs", responses=examples.reply(examples.LOGS))
-def get_logs(context: InContext, name: Named, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> schemas.LogsReply:
-    """The last lines that its captures logged about it."""
-    feed = operations.find(context, name)
-    with context.database.read() as connection:
-        return schemas.LogsReply(lines=context.feeds(connection).logs(feed.uid, limit))
-
-
-@router.get("/changefeeds/{changefeed_id}/history", responses=examples.reply(examples.HISTORY))
-def get_history(
-    context: InContext, name: Named, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
-) -> schemas.HistoryReply:
-    """Every state change and operation: who, when, what. It outlives the changefeed."""
-    with context.database.read() as connection:
-        entries = HistoryRepository(connection).of(name.keyspace, name.id, limit)
-    if not entries:
-        operations.find(context, name)
-    return schemas.HistoryReply(total=len(entries), items=[replies.history_item(entry) for entry in entries])
-
-
-@router.post(
-    "/verify_table",
-    response_model_exclude_none=True,
-    responses=examples.reply({}),
-    openapi_extra=examples.body(examples.VERIFY_TABLE),
-)
-def verify_table(keyspace: Keyspace, order: schemas.VerifyTableRequest) -> schemas.Tables:
-    """Checks the filter and the configuration; there is no table list to answer with."""
-    validation.check_tables(order.replica_config, order.sink_uri)
-    return schemas.Tables()
-
-
-@router.post(
-    "/get_all_tables",
-    response_model_exclude_none=True,
-    responses=examples.reply({}),
-    openapi_extra=examples.body(examples.VERIFY_TABLE),
-)
-def get_all_tables(keyspace: Keyspace, order: schemas.VerifyTableRequest) -> schemas.Tables:
-    """The same checks; there is no table list to answer with."""
-    validation.check_tables(order.replica_config, order.sink_uri)
-    return schemas.Tables()

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from spark_jobs.wire import Counters
+from spark_jobs.wire import Counters, DeadLetterRetry, Skip
 
 DEFAULT_KEYSPACE: Final = "default"
 
@@ -72,11 +72,43 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     fences: int = 0
 
 
+class Orders(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator ordered beside running it. Kept for good: whoever reads those positions again obeys again.
+
+    ``retried``: the greatest ``retry_id`` that a capture has carried out.
+    """
+
+    skips: list[Skip] = []
+    retries: list[DeadLetterRetry] = []
+    retried: int = 0
+
+
+class Signs(msgspec.Struct, frozen=True, kw_only=True):
+    """What its capture says about how it goes, and since when. ``*_ms`` 0: unknown, or not so.
+
+    ``phase``: "" (nothing heard under this epoch), starting, running. ``stage``, ``idle``, ``waiting_for``,
+    ``since_ms``, ``lag_messages``: as in a ``FeedReport``. ``free_ms``: since when nobody runs it; ``resolved_ms``:
+    when resolved-ts moved last; ``dead_ms``: when the dead letters grew last, ``dead_since_ms``: since when they grow.
+    """
+
+    phase: str = ""
+    stage: str = ""
+    idle: bool = False
+    waiting_for: str = ""
+    since_ms: int = 0
+    lag_messages: dict[str, int] = {}
+    free_ms: int = 0
+    resolved_ms: int = 0
+    dead_ms: int = 0
+    dead_since_ms: int = 0
+
+
 class Changefeed(msgspec.Struct, frozen=True, kw_only=True):
     """One row of ``changefeeds``. ``uid`` tells a removed changefeed from a later one of the same name.
 
     ``capture_id`` is who may run it under ``epoch``, "" for nobody; ``releasing_ms``: since when that capture is told
-    to stop, 0 if it is not. URIs and ``replica_config`` (JSON text) are in the clear here, sealed in the database.
+    to stop, 0 if it is not; ``wanted_capture``: who should run it next, "" for anybody. URIs and ``replica_config``
+    (JSON text) are in the clear here, sealed in the database.
     """
 
     uid: int = 0
@@ -112,6 +144,11 @@ class Changefeed(msgspec.Struct, frozen=True, kw_only=True):
     bytes_total: int = 0
     updated_ms: int = 0
     counters: Counters = Counters()
+    description: str = ""
+    labels: dict[str, str] = {}
+    signs: Signs = Signs()
+    wanted_capture: str = ""
+    orders: Orders = Orders()
 
     @property
     def wire_id(self) -> str:

@@ -1,4 +1,4 @@
-"""All SQL about changefeeds, their progress and their log lines."""
+"""All SQL about changefeeds and their progress."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -7,16 +7,18 @@ import msgspec
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from app.changefeeds.record import Changefeed, Job, State
+from app.changefeeds.reports import ReportRepository
 from app.errors import Conflict
 from app.plan import FeedView
 from app.sealing import Seal
-from app.tables import changefeeds, log_lines, table_progress
+from app.tables import changefeeds, table_progress
 from spark_jobs.wire import TableProgress
 
-KEPT_LOG_LINES: Final = 500
-LONGEST_LOG_LINE: Final = 10_000
 _SEALED: Final = ("source_uri", "sink_uri", "replica_config")
+# Columns of a later version: empty in rows that are older.
+_LATER: Final = frozenset({"description", "labels", "signs", "wanted_capture", "orders"})
 _COLUMNS: Final = [changefeeds.c[name] for name in Changefeed.__struct_fields__]
+_PLAIN: Final = [column for column in _COLUMNS if column.name not in _SEALED]
 
 
 class ChangefeedRepository:
@@ -52,6 +54,12 @@ class ChangefeedRepository:
         query = select(*_COLUMNS).order_by(changefeeds.c.keyspace, changefeeds.c.name)
         return self._all(query if keyspace is None else query.where(changefeeds.c.keyspace == keyspace))
 
+    def summaries(self, keyspace: str | None = None) -> list[Changefeed]:
+        """The same without URIs and configuration (""): to open what is sealed takes longer than everything else."""
+        query = select(*_PLAIN).order_by(changefeeds.c.keyspace, changefeeds.c.name)
+        rows = self._connection.execute(query if keyspace is None else query.where(changefeeds.c.keyspace == keyspace))
+        return [_struct(dict(row._mapping) | dict.fromkeys(_SEALED, "")) for row in rows]
+
     def made_after(self, uid: int) -> list[Changefeed]:
         """Those that were created after the one with that uid."""
         return self._all(select(*_COLUMNS).where(changefeeds.c.uid > uid).order_by(changefeeds.c.uid))
@@ -59,7 +67,8 @@ class ChangefeedRepository:
     def views(self) -> list[FeedView]:
         """What planning needs of every changefeed, in the order they were made."""
         c = changefeeds.c
-        rows = self._connection.execute(select(c.uid, c.state, c.epoch, c.capture_id, c.retry).order_by(c.uid))
+        asked = select(c.uid, c.state, c.epoch, c.capture_id, c.retry, c.assigned_ms, c.releasing_ms, c.wanted_capture)
+        rows = self._connection.execute(asked.order_by(c.uid))
         return [
             FeedView(
                 uid=row.uid,
@@ -67,6 +76,9 @@ class ChangefeedRepository:
                 epoch=row.epoch,
                 capture_id=row.capture_id,
                 next_at_ms=row.retry.next_at_ms,
+                assigned_ms=row.assigned_ms,
+                moving=bool(row.releasing_ms),
+                wanted_capture=row.wanted_capture or "",
             )
             for row in rows
         ]
@@ -110,7 +122,7 @@ class ChangefeedRepository:
     def delete(self, feed: Changefeed) -> None:
         """Deletes the changefeed and all that it reported."""
         self._connection.execute(delete(table_progress).where(table_progress.c.uid == feed.uid))
-        self._connection.execute(delete(log_lines).where(log_lines.c.uid == feed.uid))
+        ReportRepository(self._connection).delete(feed.uid)
         self._connection.execute(delete(changefeeds).where(changefeeds.c.uid == feed.uid))
 
     def tables(self, uid: int) -> list[TableProgress]:
@@ -125,27 +137,6 @@ class ChangefeedRepository:
         if result.rowcount == 0:
             self._connection.execute(insert(table_progress).values(uid=uid, tables=encoded))
 
-    def logs(self, uid: int, limit: int) -> list[str]:
-        """The last ``limit`` lines, the oldest first."""
-        query = select(log_lines.c.line).where(log_lines.c.uid == uid).order_by(log_lines.c.seq.desc()).limit(limit)
-        return list(reversed(self._connection.scalars(query).all()))
-
-    def add_logs(self, uid: int, lines: Sequence[str]) -> None:
-        """Appends lines and forgets those beyond the last ``KEPT_LOG_LINES``."""
-        kept = [
-            line[:LONGEST_LOG_LINE].replace("\0", "\\0") for line in lines[-KEPT_LOG_LINES:]
-        ]  # NUL: not in PostgreSQL
-        self._connection.execute(insert(log_lines), [{"uid": uid, "line": line} for line in kept])
-        last_kept = self._connection.scalar(
-            select(log_lines.c.seq)
-            .where(log_lines.c.uid == uid)
-            .order_by(log_lines.c.seq.desc())
-            .offset(KEPT_LOG_LINES - 1)
-            .limit(1)
-        )
-        if last_kept is not None:
-            self._connection.execute(delete(log_lines).where(log_lines.c.uid == uid, log_lines.c.seq < last_kept))
-
     def _one(self, query: Select[Any], lock: bool) -> Changefeed | None:
         row = self._connection.execute(query.with_for_update() if lock else query).first()
         return None if row is None else self._record(row)
@@ -155,8 +146,7 @@ class ChangefeedRepository:
 
     def _record(self, row: Row[Any]) -> Changefeed:
         values = dict(row._mapping)
-        values |= {name: self._seal.open(values[name]) for name in _SEALED}
-        return Changefeed(**values | {"state": State(values["state"]), "job": Job(values["job"])})
+        return _struct(values | {name: self._seal.open(values[name]) for name in _SEALED})
 
     def _row(self, feed: Changefeed) -> dict[str, Any]:
         values = self._fields(feed)
@@ -165,3 +155,8 @@ class ChangefeedRepository:
     @staticmethod
     def _fields(feed: Changefeed) -> dict[str, Any]:
         return msgspec.structs.asdict(feed) | {"state": feed.state.value, "job": feed.job.value}
+
+
+def _struct(values: dict[str, Any]) -> Changefeed:
+    known = {name: value for name, value in values.items() if value is not None or name not in _LATER}
+    return Changefeed(**known | {"state": State(known["state"]), "job": Job(known["job"])})

@@ -7,20 +7,30 @@
   files by their number and one ending.
 """
 
+from functools import lru_cache
+
 import msgspec
 from msgspec.structs import replace
 
 from app.changefeeds import validation
 from app.changefeeds.record import UPDATABLE, Changefeed
-from app.changefeeds.schemas import UpdateRequest
-from app.errors import InvalidParam, UpdateRefused
-from app.masking import kept_tree, kept_uri
+from app.errors import UpdateRefused
+from app.masking import Json, kept_uri
 from app.replica_config import ReplicaConfig
 from app.settings import Settings
 from spark_jobs.cdc import tso
 from spark_jobs.cdc.errors import WeirError
-from spark_jobs.sinks import SinkSpec
+from spark_jobs.sinks import SinkSpec, parse_sink
 from spark_jobs.sources import SourceSpec
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be: URIs ("" as before), the target (0: none), and the whole configuration."""
+
+    source_uri: str
+    sink_uri: str
+    target_ts: int
+    config: dict[str, Json]
 
 
 class Update(msgspec.Struct, frozen=True):
@@ -31,28 +41,26 @@ class Update(msgspec.Struct, frozen=True):
     moved_to: SinkSpec | None
 
 
-def updated(before: Changefeed, order: UpdateRequest, target_ts: int, settings: Settings, now_ms: int) -> Update:
-    """``target_ts`` 0: as before. Raises ``UpdateRefused`` and whatever is wrong with the new values."""
+def updated(before: Changefeed, wish: Wish, settings: Settings, now_ms: int) -> Update:
+    """Raises ``UpdateRefused`` and whatever is wrong with the new values."""
     if before.state not in UPDATABLE:
         raise UpdateRefused(f"changefeed {before.name} is {before.state}; pause it before it is updated")
-    if order.start_ts or order.start_time:
-        raise InvalidParam("start_ts cannot be changed; remove the changefeed and create it anew")
-    source_uri, source = _source(before, order, settings)
-    sink_uri = kept_uri(order.sink_uri, before.sink_uri) or before.sink_uri
-    sink, config = validation.sink_of(sink_uri, _config(before, order), settings)
+    source_uri, source = _source(before, wish, settings)
+    sink_uri = kept_uri(wish.sink_uri, before.sink_uri) or before.sink_uri
+    sink, config = validation.sink_of(sink_uri, ReplicaConfig.model_validate(wish.config), settings)
     after = replace(
-        _with_target(before, target_ts or before.target_ts, now_ms),
+        _with_target(before, wish.target_ts, now_ms),
         source_uri=source_uri,
         sink_uri=sink_uri,
         replica_config=validation.text(validation.tree(config)),
         stuck_ms=config.changefeed_error_stuck_duration // 1_000_000,
     )
     old_sink = sink_of(before, settings)
-    if old_sink is None or old_sink.path != sink.path:
+    if old_sink is None or old_sink.identity_key != sink.identity_key:
         floor = before.rewind_ts or before.start_ts
         return Update(replace(after, checkpoint_ts=floor, resolved_ts=floor), source, sink)
     if old_sink.protocol != sink.protocol:
-        raise UpdateRefused(f"{sink.path} holds {old_sink.protocol}; give a folder of its own to {sink.protocol}")
+        raise UpdateRefused(f"{sink.masked()} holds {old_sink.protocol}; give a folder of its own to {sink.protocol}")
     return Update(after, source, None)
 
 
@@ -67,15 +75,25 @@ def sink_of(feed: Changefeed, settings: Settings) -> SinkSpec | None:
 
 def path_of(feed: Changefeed, settings: Settings) -> str:
     """The folder of a stored changefeed's sink; "" when it has none."""
-    return str(getattr(sink_of(feed, settings), "path", ""))
+    return _path(feed.sink_uri, feed.replica_config, settings.permitted_roots)
 
 
-def _source(before: Changefeed, order: UpdateRequest, settings: Settings) -> tuple[str, SourceSpec | None]:
-    uri = kept_uri(order.source_uri, before.source_uri) or before.source_uri
+@lru_cache(4096)
+def _path(sink_uri: str, replica_config: str, roots: tuple[str, ...] | None) -> str:
+    """Remembered: each new changefeed's folder is compared with all others."""
+    try:
+        tree = msgspec.json.decode(replica_config, type=dict[str, object])
+        return parse_sink(sink_uri, tree, file_roots=roots).folder
+    except WeirError:
+        return ""
+
+
+def _source(before: Changefeed, wish: Wish, settings: Settings) -> tuple[str, SourceSpec | None]:
+    uri = kept_uri(wish.source_uri, before.source_uri) or before.source_uri
     if uri == before.source_uri:
         return uri, None
     source = validation.source_of(uri, settings)
-    if source.identity != validation.source_of(before.source_uri, settings).identity:
+    if source.identity_key != validation.source_of(before.source_uri, settings).identity_key:
         raise UpdateRefused(
             "source_uri names another source (its path, pattern and protocol cannot be changed); remove the changefeed"
             " and create it anew"
@@ -84,11 +102,17 @@ def _source(before: Changefeed, order: UpdateRequest, settings: Settings) -> tup
 
 
 def _with_target(before: Changefeed, target_ts: int, now_ms: int) -> Changefeed:
-    validation.check_target(target_ts)
+    if target_ts == before.target_ts:
+        return before
     if target_ts and target_ts <= before.start_ts:
         raise UpdateRefused(f"target_ts {target_ts} must be above start_ts {before.start_ts}")
+    if target_ts and target_ts <= before.checkpoint_ts:
+        raise UpdateRefused(
+            f"target_ts {target_ts} must be above the checkpoint {before.checkpoint_ts}: everything up to there is"
+            " delivered already"
+        )
     after = replace(before, target_ts=target_ts)
-    if not 0 < before.target_ts < target_ts:
+    if not before.target_ts or 0 < target_ts < before.target_ts:
         return after
     if before.checkpoint_ts >= before.target_ts:
         return replace(after, rewind_ts=before.target_ts, rewind_id=before.rewind_id + 1)
@@ -98,10 +122,3 @@ def _with_target(before: Changefeed, target_ts: int, now_ms: int) -> Changefeed:
             " resume, and raise it when the changefeed is finished"
         )
     return after
-
-
-def _config(before: Changefeed, order: UpdateRequest) -> ReplicaConfig:
-    stored = msgspec.json.decode(before.replica_config)
-    if order.replica_config is None:
-        return ReplicaConfig.model_validate(stored)
-    return ReplicaConfig.model_validate(kept_tree(validation.tree(order.replica_config), stored))

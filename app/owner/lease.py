@@ -59,6 +59,13 @@ class LeaseRepository:
             update(owner_lease).where(owner_lease.c.holder == holder).values(holder="", lease_until_ms=0)
         )
 
+    def resign_anybody(self, now_ms: int) -> None:
+        """Takes the lease from whoever has it; for a moment nobody gets it, so that every replica has the same
+        chance."""
+        self._connection.execute(
+            update(owner_lease).where(owner_lease.c.id == _ROW).values(holder="", lease_until_ms=now_ms + LEASE_MS // 4)
+        )
+
     def _insert(self, holder: str, address: str, now_ms: int) -> bool:
         try:
             with self._connection.begin_nested():

@@ -16,15 +16,22 @@ from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from app.captures.beat import LEASE_MS as CAPTURE_LEASE_MS
 from app.captures.repository import CaptureRepository
 from app.changefeeds.record import Changefeed, State
+from app.changefeeds.updates import sink_of
 from app.context import Context
 from app.database import reason_of
 from app.errors import Conflict
 from app.history.repository import Entry, HistoryRepository
+from app.leftovers.cleaning import clean_old
+from app.leftovers.repository import LeftoverRepository
 from app.lifecycle import Assigned, Released, decide
+from app.lifecycle import Move as MoveEvent
 from app.owner.lease import LEASE_MS, LeaseRepository
-from app.plan import Action, Assign, Cut, Delete, Expire, Release, plan
+from app.plan import Action, Assign, Cut, Delete, Expire, Move, Release, plan
+from spark_jobs.cdc.errors import WeirError
+from spark_jobs.uris import masked
 
 TICK_SECONDS: Final = 0.5
+_CLEAN_MS: Final = 3_600_000
 _RENEW_MS: Final = LEASE_MS // 4
 log = structlog.get_logger("weir.owner")
 
@@ -38,6 +45,7 @@ class Owner:
         self._stopping = threading.Event()
         self._owned_until_ms = 0
         self._has_owned = False
+        self._cleaned_ms = 0
         self._thread = threading.Thread(target=self._run, name="owner", daemon=True)
 
     def start(self) -> None:
@@ -79,6 +87,9 @@ class Owner:
             captures = CaptureRepository(connection).views()
         for action in plan(feeds, captures, now_ms):
             self._execute(action, now_ms)
+        if not self._cleaned_ms <= now_ms < self._cleaned_ms + _CLEAN_MS:
+            self._cleaned_ms = now_ms
+            clean_old(self._context)
         return True
 
     def _owns(self, now_ms: int) -> bool:
@@ -105,18 +116,34 @@ class Owner:
         except Conflict:
             log.info("planned_too_late", action=type(action).__name__)
 
-    def _change(self, connection: Connection, action: Release | Assign | Delete, now_ms: int) -> None:
+    def _end(self, feed: Changefeed) -> None:
+        """What the sink has of it stays, and holds nothing back; a sink that cannot be reached is left as it is."""
+        sink = sink_of(feed, self._context.settings)
+        try:
+            if sink is not None:
+                sink.ended(feed.wire_id)
+        except (WeirError, OSError) as error:
+            log.warning("sink_not_told", changefeed=feed.name, error=str(error))
+
+    def _change(self, connection: Connection, action: Release | Assign | Move | Delete, now_ms: int) -> None:
         feeds = self._context.feeds(connection)
         feed = feeds.by_uid(action.uid, lock=True)
         if feed is None or feed.epoch != action.epoch:
             return
         if isinstance(action, Delete):
             if feed.state is State.REMOVED and not feed.capture_id:
+                LeftoverRepository(connection).add(feed, masked(feed.sink_uri), now_ms)
                 feeds.delete(feed)
+                self._end(feed)
         elif isinstance(action, Release):
             if feed.capture_id and CaptureRepository(connection).get(feed.capture_id) is None:
                 feeds.save(feed, decide(feed, Released(), now_ms=now_ms))
                 _remember(connection, feed, "release", f"capture {feed.capture_id} is lost", now_ms)
+        elif isinstance(action, Move):
+            if feed.wants_to_run and feed.capture_id:
+                feeds.save(feed, decide(feed, MoveEvent(action.to), now_ms=now_ms))
+                detail = f"from capture {feed.capture_id}" + (f" to {action.to}" if action.to else "")
+                _remember(connection, feed, "move", detail, now_ms)
         elif feed.wants_to_run and not feed.capture_id:
             after = feeds.save(feed, decide(feed, Assigned(action.capture_id), now_ms=now_ms))
             _remember(connection, feed, "assign", f"to capture {action.capture_id}, epoch {after.epoch}", now_ms)

@@ -1,9 +1,15 @@
-"""JSON as Go's decoder reads it: unknown keys are ignored, null is absent, keys match without regard to case, numbers
-are not truth values, half a surrogate pair is U+FFFD; durations are integer nanoseconds, or text such as ``1h30m``."""
+"""JSON as Go's decoder reads it: null is absent, keys match without regard to case, numbers are not truth values, half
+a surrogate pair is U+FFFD; durations are integer nanoseconds, or text such as ``1h30m``.
 
+One thing is not Go's: a key that nobody knows is refused, with the nearest known one. A filter behind a misspelt key
+would otherwise let through what somebody meant to keep back.
+"""
+
+import difflib
 import re
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
@@ -92,18 +98,46 @@ Float = Annotated[float, Field(allow_inf_nan=False)]
 DurationText = Annotated[str, BeforeValidator(_check_duration_text)]
 
 
-class GoModel(BaseModel):
-    """An object of a request, read as Go would."""
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that was probably meant, "" when none is near. Hyphens, underscores and case make no
+    difference."""
+    folded = {_folded(item): item for item in known}
+    found = difflib.get_close_matches(_folded(name), folded, n=1, cutoff=0.6)
+    return folded[found[0]] if found else ""
 
-    model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True)
+
+def _folded(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+class GoModel(BaseModel):
+    """An object of a request. ``also``: other spellings of a key, of TiCDC's other generation."""
+
+    model_config = ConfigDict(extra="forbid", validate_by_name=True, validate_by_alias=True)
+    also: ClassVar[dict[str, str]] = {}
+
+    @classmethod
+    def keys(cls) -> dict[str, str]:
+        """Every spelling of a key that is read, in lower case, with the key's own name."""
+        own = {field.alias or name for name, field in cls.model_fields.items()}
+        return {name.lower(): key for name, key in cls.also.items()} | {name.lower(): name for name in own}
 
     @model_validator(mode="before")
     @classmethod
     def _as_go(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        given = {name: _as_unicode(item) for name, item in value.items() if item is not None}
-        known = {field.alias or name for name, field in cls.model_fields.items()}
-        folded = {name.lower(): name for name in known}
-        exact = {name: item for name, item in given.items() if name in known or name.lower() not in folded}
-        return {folded[n.lower()]: item for n, item in given.items() if n not in exact} | exact
+        known = cls.keys()
+        found = {name: known.get(str(name).lower()) for name in value}
+        for name, key in found.items():
+            if key is None and name not in cls.model_fields:
+                raise ValueError(_unknown(str(name), sorted(set(known.values()))))
+        # The exact spelling wins over others, whatever the order.
+        by_exactness = sorted(value, key=lambda name: name == found[name])
+        return {found[name] or name: _as_unicode(value[name]) for name in by_exactness if value[name] is not None}
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = nearest(name, known)
+    hint = f"did you mean {near!r}?" if near else f"known are: {', '.join(known)}"
+    return f"unknown key {name[:100]!r}; {hint}"

@@ -31,7 +31,10 @@ class Mounter(GoModel):
 
 
 class MemoryUsage(GoModel):
+    """``event_cache_percentage``: of TiCDC before 8.0."""
+
     memory_quota_percentage: Uint = 50
+    event_cache_percentage: Uint | None = None
 
 
 class Consistent(GoModel):
@@ -76,6 +79,8 @@ class SyncedStatus(GoModel):
 
 
 class ReplicaConfig(GoModel):
+    """``enable_old_value``: of TiCDC before 7.2; old values always come."""
+
     performance_mode: str = "throughput"
     memory_quota: Uint = 1 << 30
     event_collector_batch_count: Int | None = None
@@ -95,6 +100,7 @@ class ReplicaConfig(GoModel):
     changefeed_error_stuck_duration: Nanoseconds = 30 * _MINUTE
     synced_status: SyncedStatus = SyncedStatus()
     sql_mode: str = ""
+    enable_old_value: Bool | None = None
     filter: Filter = Filter()
     mounter: Mounter = Mounter()
     sink: Sink = Sink()

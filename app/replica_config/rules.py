@@ -1,6 +1,6 @@
 """What makes a ``replica_config`` invalid, as a list of rules, and the values that TiCDC silently replaces.
 
-What Weir cannot honour yet and would change the data if ignored (event filters, column selectors …) is refused.
+What Weir cannot honour yet and would change the data if ignored (redo logs, active-active) is refused.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Final
 
 from app.errors import InvalidReplicaConfig
 from app.replica_config.model import ReplicaConfig
-from spark_jobs.cdc.filters.tables import TableFilter
+from spark_jobs.cdc.filters.selection import Selection, selection_of
 
 _SECOND: Final = 1_000_000_000
 _MINUTE: Final = 60 * _SECOND
@@ -67,14 +67,7 @@ _RULES: Final[tuple[tuple[Callable[[ReplicaConfig, str], bool], str], ...]] = (
     ),
 )
 
-_NOT_YET: Final[tuple[tuple[Callable[[ReplicaConfig], bool], str], ...]] = (
-    (lambda c: bool(c.filter.event_filters), "filter.event_filters"),
-    (lambda c: bool(c.filter.ignore_txn_start_ts), "filter.ignore_txn_start_ts"),
-    (lambda c: bool(c.sink.column_selectors), "sink.column_selectors"),
-    (
-        lambda c: any(rule.target_schema or rule.target_table for rule in c.sink.dispatchers or []),
-        "sink.dispatchers with target-schema or target-table",
-    ),
+NOT_YET: Final[tuple[tuple[Callable[[ReplicaConfig], bool], str], ...]] = (
     (lambda c: c.consistent.level == "eventual", "consistent.level eventual (redo logs)"),
     (lambda c: c.enable_active_active, "enable_active_active"),
 )
@@ -85,15 +78,15 @@ def check(config: ReplicaConfig, sink_scheme: str) -> ReplicaConfig:
     for holds, sentence in _RULES:
         if not holds(config, sink_scheme):
             raise InvalidReplicaConfig(f"replica_config: {sentence}")
-    for used, what in _NOT_YET:
+    for used, what in NOT_YET:
         if used(config):
             raise InvalidReplicaConfig(f"replica_config: {what} is not available yet; leave it out")
     return _replaced(config)
 
 
-def check_filter(config: ReplicaConfig) -> None:
-    """``ConfigError`` with TiCDC's code for a filter rule that cannot be parsed."""
-    TableFilter(config.filter.rules, config.case_sensitive)
+def check_selection(config: ReplicaConfig) -> None:
+    """``ConfigError`` with TiCDC's code for a rule that is wrong in itself: filters, selectors, names of targets."""
+    Selection(selection_of(config.model_dump(mode="json", by_alias=True, exclude_none=True)))
 
 
 def _replaced(config: ReplicaConfig) -> ReplicaConfig:

@@ -1,11 +1,15 @@
 """``replica_config.sink``. Unset fields (None) are left out of replies; the URI's parameters win over their twins."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from app.replica_config.go import Bool, DurationText, GoModel, Int, Uint
 
 
 class DispatchRule(GoModel):
+    """``dispatcher``: the old name of ``partition`` in TOML files; TiCDC's API drops it."""
+
     matcher: list[str] = []
     partition: str | None = None
     index: str | None = None
@@ -13,6 +17,7 @@ class DispatchRule(GoModel):
     topic: str | None = None
     target_schema: str | None = Field(default=None, alias="target-schema")
     target_table: str | None = Field(default=None, alias="target-table")
+    dispatcher: str | None = None
 
 
 class ColumnSelector(GoModel):
@@ -172,6 +177,12 @@ class OpenProtocol(GoModel):
 
 class Sink(GoModel):
     """Defaults of today's TiCDC, except ``file_index_width``: 6 when not given (contract, point 6)."""
+
+    also: ClassVar[dict[str, str]] = {
+        "advance_timeout": "advance_timeout_in_sec",
+        "send-all-bootstrap-at-start": "send_all_bootstrap_at_start",
+        "file_index_digit": "file_index_width",
+    }
 
     protocol: str | None = None
     schema_registry: str | None = None

@@ -10,11 +10,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import TICDC_VERSION, VERSION
 from app.captures.endpoints import CLUSTER_ID
+from app.changefeeds.endpoints import moment_of
+from app.changefeeds.schemas import PdFields
 from app.context import Context, context_of
 from app.docs import examples
-from app.errors import NotReady
+from app.errors import NotReady, Unhealthy
 from app.owner.lease import Lease, LeaseRepository
-from app.replica_config.go import GoModel, Uint
+from app.replica_config.go import Uint
 from app.server.metrics import Metrics
 
 router = APIRouter(tags=["server"])
@@ -34,7 +36,9 @@ class ServerStatus(BaseModel):
     weir_version: str
 
 
-class TsoRequest(GoModel):
+class TsoRequest(PdFields):
+    """What `cdc cli` sends with it; none of it matters here."""
+
     id: Uint = 0
 
 
@@ -64,8 +68,12 @@ def get_server_status(context: InContext) -> ServerStatus:
 
 @router.get("/api/v2/health", responses=examples.reply({}))
 def get_health(context: InContext) -> dict[str, str]:
-    """Empty when the database answers and an owner is there."""
+    """Empty when something can run: the database answers, there is an owner, and a capture that takes work."""
     _require_owner(context)
+    moment = moment_of(context)
+    if not moment.takers:
+        why = "every capture is draining" if moment.captures else "no capture is registered"
+        raise Unhealthy(f"{why}, so no changefeed can run; see GET /api/v2/captures")
     return {}
 
 

@@ -21,6 +21,7 @@ Rules
    json char varchar text vector                   str        the text; bytes that are not UTF-8 as lone surrogates
                                                               (``surrogateescape``)
    binary varbinary blob geometry                  bytes      the bytes
+   of no name: the source tells none               any        number, bytes or text, as the source has it
    ==============================================  =========  =====================================================
 
 3. ``*_ts`` is a TSO, ``*_ms`` milliseconds since 1970. 0 means that the source did not say.
@@ -53,7 +54,8 @@ class ColumnType(msgspec.Struct, frozen=True, gc=False):
 
     ``name`` is the lower-case base name with TiDB's spelling (``int``, ``varchar``, ``blob``, ``vector`` …);
     text/blob and char/binary are told apart by name. ``length``: display width, characters, bits or precision M;
-    ``scale``: D, or fsp of time types; both None when not known.
+    ``scale``: D, or fsp of time types; both None when not known. ``sign_known`` is False for an integer type of which
+    the source shows in its values alone whether it is unsigned, and has shown none.
     """
 
     name: str
@@ -64,6 +66,7 @@ class ColumnType(msgspec.Struct, frozen=True, gc=False):
     elements: tuple[str, ...] | None = None
     charset: str = ""
     collation: str = ""
+    sign_known: bool = True
 
 
 class Column(msgspec.Struct, frozen=True, gc=False):
@@ -99,7 +102,7 @@ class Index(msgspec.Struct, frozen=True, gc=False):
     visible: bool = True
 
 
-class TableSchema(msgspec.Struct, frozen=True):
+class TableSchema(msgspec.Struct, frozen=True, weakref=True):
     """A table's structure as far as it is known. Column order is table order.
 
     ``indexes`` is None where the source tells nothing about keys beyond ``Column.is_key``.

@@ -16,11 +16,15 @@ import structlog
 
 from spark_jobs import failpoints
 from spark_jobs.cdc.errors import ConfigError, DataError, EnvironmentFault, WeirError
+from spark_jobs.cdc.filters.selection import selection_of
 from spark_jobs.commitlog.log import Fenced
+from spark_jobs.host.execution import Execution
 from spark_jobs.host.lease import Lease
-from spark_jobs.pipeline.delivery import Delivery, Task
+from spark_jobs.pipeline.activity import Activity
+from spark_jobs.pipeline.delivery import Delivery, FeedConfig
 from spark_jobs.pipeline.flow import Flow
 from spark_jobs.sinks import parse_sink
+from spark_jobs.sinks.base import TableCount
 from spark_jobs.sources import parse_source
 from spark_jobs.uris import masked
 from spark_jobs.wire import Assignment, Counters, Fault, FeedReport, Phase, TableProgress
@@ -29,21 +33,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOG_LINES: Final = 500
-REASSERT_SECONDS: Final = 5.0
+UPKEEP_SECONDS: Final = 5.0
+NOTHING: Final = TableCount("", "")
+NOT_RUNNING: Final = Activity("", 0)
 log = structlog.get_logger("weir.feed")
-
-
-class FilterConfig(msgspec.Struct, frozen=True):
-    """``replica_config.filter``, the part that has a meaning today."""
-
-    rules: list[str] | None = None
-
-
-class ReplicaConfig(msgspec.Struct, frozen=True):
-    """``replica_config``, the part that the data plane reads itself."""
-
-    case_sensitive: bool = False
-    filter: FilterConfig | None = None
 
 
 class HostedFeed:
@@ -93,18 +86,18 @@ class HostedFeed:
             self._say(f"running from {flow.position()}")
             self._set(Phase.RUNNING)
             self._watch(flow)
-        except BaseException as error:  # whatever it is, it is reported
-            self._fail(error)
+        except BaseException as error:  # whatever it is, it is reported, after everything of it has stopped
+            stage = self._flow.stage if self._flow else self._stage
+            self._close()
+            self._fail(error, stage)
         finally:
             self._close()
+            self._ended.set()
 
     def _open(self) -> Flow:
         assignment = self.assignment
-        source = parse_source(assignment.source_uri, file_roots=file_roots())
-        config = msgspec.json.decode(assignment.replica_config)
-        sink = parse_sink(assignment.sink_uri, config, file_roots=file_roots())
-        replica = msgspec.convert(config, ReplicaConfig, strict=False)
-        task = Task(
+        replica = msgspec.json.decode(assignment.replica_config)
+        config = FeedConfig(
             changefeed_id=assignment.changefeed_id,
             capture_id=self._capture_id,
             epoch=assignment.epoch,
@@ -112,19 +105,28 @@ class HostedFeed:
             rewind_id=assignment.rewind_id,
             floor_ts=assignment.rewind_ts or assignment.start_ts,
             target_ts=assignment.target_ts,
-            sink=sink,
-            source_protocol=source.protocol,
-            source_time_zone=source.time_zone or assignment.time_zone,
-            dead_letter=source.bad_message == "dead-letter",
-            filter_rules=tuple((replica.filter.rules if replica.filter else None) or ["*.*"]),
-            case_sensitive=replica.case_sensitive,
+            source=parse_source(assignment.source_uri, file_roots=file_roots()),
+            sink=parse_sink(assignment.sink_uri, replica, file_roots=file_roots()),
+            selection=selection_of(replica),
             time_zone=assignment.time_zone,
-            dead_letter_folder=os.path.join(self._folder(), "_dead_letter"),
+            folder=self._folder(),
+            plain=os.environ.get("WEIR_PLAIN", "") == "1",
         )
-        self._delivery = Delivery(task, self._lease.check)
-        spark_folder = os.path.join(self._folder(), "spark", f"{assignment.feed_uid}-{assignment.epoch}")
-        self._flow = Flow.of(self._session, source, self._delivery, assignment, spark_folder, self._committed)
-        self._flow.claim(self._say)
+        self._delivery = Delivery(config, self._lease.check)
+        execution = Execution(self._session, assignment.changefeed_id)
+        self._flow = Flow(
+            self._session,
+            self._delivery,
+            execution,
+            execution.workers,
+            folder=os.path.join(self._folder(), "spark"),
+            start=assignment.start_position,
+            start_ts=assignment.start_ts,
+            rewind_ts=assignment.rewind_ts if assignment.rewind_id else 0,
+            committed=self._committed,
+            say=self._say,
+        )
+        self._flow.claim()
         self._committed()
         return self._flow
 
@@ -137,7 +139,7 @@ class HostedFeed:
         return os.path.join(root.removeprefix("file://"), self.assignment.changefeed_id)
 
     def _watch(self, flow: Flow) -> None:
-        next_reassert = time.monotonic() + REASSERT_SECONDS
+        next_upkeep = time.monotonic() + UPKEEP_SECONDS
         while not self._stopping.is_set():
             self._stage = "running"
             if flow.finished():
@@ -147,9 +149,9 @@ class HostedFeed:
                 return
             flow.raise_fault()
             flow.tick()
-            if time.monotonic() >= next_reassert:
-                flow.reassert()
-                next_reassert = time.monotonic() + REASSERT_SECONDS
+            if time.monotonic() >= next_upkeep:
+                flow.upkeep()
+                next_upkeep = time.monotonic() + UPKEEP_SECONDS
             self._stopping.wait(0.2)
         self._stage = "stopping"
         flow.stop()
@@ -162,11 +164,9 @@ class HostedFeed:
                 self._flow.stop()
         except Exception as error:  # Spark may be gone; what counts is said already
             log.warning("the query did not stop", changefeed=self.assignment.changefeed_id, error=str(error))
-        finally:
-            self._ended.set()
 
-    def _fail(self, error: BaseException) -> None:
-        fault = fault_of(error, self._flow.stage if self._flow else self._stage)
+    def _fail(self, error: BaseException, stage: str) -> None:
+        fault = fault_of(error, stage)
         self._say(f"{fault.code} while {fault.stage}: {fault.message}")
         if not isinstance(error, WeirError):
             log.error("changefeed failed", changefeed=self.assignment.changefeed_id, trace=traceback.format_exc())
@@ -195,12 +195,12 @@ class HostedFeed:
                 schema=item.schema,
                 table=item.table,
                 version=item.version,
-                rows=item.rows,
-                bytes=item.bytes,
-                last_commit_ts=item.last_ts,
+                rows=count.rows,
+                bytes=count.bytes,
+                last_commit_ts=count.last_ts,
             )
-            for item in view.tables.values()
-            if item.version
+            for key, item in view.tables.items()
+            if item.version and (count := view.counts.get(key, NOTHING))
         ]
         report = FeedReport(
             changefeed_id=self.assignment.changefeed_id,
@@ -233,12 +233,18 @@ class HostedFeed:
                 changefeed_id=self.assignment.changefeed_id, epoch=self.assignment.epoch, phase=self._phase
             )
             changed = base.updated_at_ms != self._updated_ms
+            flow = self._flow if self._phase is Phase.RUNNING else None
+            now = flow.activity() if flow is not None else NOT_RUNNING
             return msgspec.structs.replace(
                 base,
                 phase=self._phase,
                 fault=self._fault,
                 tables=base.tables if changed else None,
                 logs=list(self._lines),
+                stage=now.stage,
+                since_ms=now.since_ms,
+                idle=now.idle,
+                waiting_for=now.waiting_for,
             )
 
     def reported(self, report: FeedReport) -> None:

@@ -19,6 +19,7 @@ import threading
 import uuid
 from types import FrameType
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -27,6 +28,7 @@ from spark_jobs.host.assignment import HostedFeed
 from spark_jobs.host.lease import Lease, seconds
 from spark_jobs.host.link import Link
 from spark_jobs.host.warm_up import warm_up
+from spark_jobs.plugins import register_installed
 from spark_jobs.wire import Assignment, FeedReport, Phase, Registration
 
 if TYPE_CHECKING:
@@ -223,10 +225,25 @@ def _end_with_jvm(capture: Capture, session: "SparkSession") -> None:
     threading.Thread(target=watch, name="jvm", daemon=True).start()
 
 
+def _address(text: str) -> str:
+    """An argument that is an address of HTTP."""
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address such as http://127.0.0.1:8300")
+    return text
+
+
 def main() -> int:
     """Runs a capture until it is drained."""
     parser = argparse.ArgumentParser(prog="weir-capture", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--server", required=True, help="address of the control plane, such as http://127.0.0.1:8300")
+    parser.add_argument(
+        "--server", required=True, type=_address, help="address of the control plane, such as http://127.0.0.1:8300"
+    )
+    parser.add_argument("--version", action="version", version=f"Weir {VERSION}")
     parser.add_argument("--detached", action="store_true", help="do not end when standard input closes")
     arguments = parser.parse_args()
     structlog.configure(
@@ -238,6 +255,7 @@ def main() -> int:
         logger_factory=structlog.PrintLoggerFactory(),
     )
     logging.getLogger("py4j").setLevel(logging.WARNING)
+    register_installed()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     capture_id = str(uuid.uuid4())
     with tempfile.TemporaryDirectory(prefix="weir-capture-") as work_folder:

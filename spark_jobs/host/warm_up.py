@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def warm_up(session: "SparkSession", folder: str, over: threading.Event) -> bool:
     """Blocks until the batch has run; False if it failed or ``over`` was set. ``folder``: for Spark's checkpoint."""
-    importlib.import_module("spark_jobs.pipeline.queue_flow")
+    importlib.import_module("spark_jobs.pipeline.flow")
     done = threading.Event()
 
     def batch(frame: "DataFrame", number: int) -> None:

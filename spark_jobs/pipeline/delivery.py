@@ -1,42 +1,42 @@
 """One owner's time with one changefeed: claim the commit log, then commit batch after batch.
 
-The order of a commit is the promise (see ``docs/decisions.md``): staged files durable → log entry → final names → index
-files → ``metadata``. A crash before the entry leaves nothing that a reader sees; one after it is finished by the next
+The order of a commit is the promise (see ``docs/decisions.md``): staged pieces durable → log entry → published step by
+step → watermark. A crash before the entry leaves nothing that a reader sees; one after it is finished by the next
 owner. Spark's own checkpoint decides nothing: reading goes on where the log says.
 """
 
 import contextlib
 import os
+import re
+import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from spark_jobs import failpoints
-from spark_jobs.cdc.errors import ConfigError
-from spark_jobs.cdc.filters.tables import TableFilter
-from spark_jobs.commitlog.entries import (
-    Entry,
-    FolderCursor,
-    HeldSegment,
-    PartitionState,
-    Totals,
-    View,
-)
+from spark_jobs.cdc.errors import ConfigError, WeirError
+from spark_jobs.cdc.filters.selection import Selection, SelectionConfig
+from spark_jobs.commitlog.entries import FORMAT, Entry, HeldSegment, StrandState, Totals
 from spark_jobs.commitlog.log import CommitLog, Fenced, LogDamaged
+from spark_jobs.commitlog.merge_patch import changes
+from spark_jobs.commitlog.view import View
 from spark_jobs.pipeline.dead_letters import DeadLetters
-from spark_jobs.pipeline.job import Job, KnownStructure, Outcome, PartitionReading
-from spark_jobs.pipeline.publish import Publisher
-from spark_jobs.pipeline.settle import Settled, Settling
-from spark_jobs.sinks.storage import WEIR_FOLDER, StorageSink
+from spark_jobs.pipeline.job import Job, Outcome, StrandReading
+from spark_jobs.pipeline.routes import Routes
+from spark_jobs.sinks.base import Piece, Prepared, SinkSpec, Site, Statement
+from spark_jobs.sources.base import Position, SourceSpec
 from spark_jobs.store import durable
 
 LOAD_TRIES: Final = 5
+OWNER: Final = re.compile(r"([0-9]+)-([0-9]+)(-[0-9]+)?")
+"""Names of folders that belong to an owner: feed_uid, epoch, and of a batch its entry's number."""
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """What a changefeed is, as far as delivery needs to know. ``floor_ts``: nothing at or below it is delivered."""
+class FeedConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What a changefeed is, under one assignment. ``floor_ts``: nothing at or below it is delivered; ``folder``: of the
+    changefeed below the checkpoint root. ``plain``: without memories and generated functions."""
 
     changefeed_id: str
     capture_id: str
@@ -45,32 +45,24 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     rewind_id: int
     floor_ts: int
     target_ts: int
-    sink: StorageSink
-    source_protocol: str
-    source_time_zone: str
-    dead_letter: bool
-    filter_rules: tuple[str, ...]
-    case_sensitive: bool
+    source: SourceSpec
+    sink: SinkSpec
+    selection: SelectionConfig
     time_zone: str
-    dead_letter_folder: str
-
-
-class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a new life of a changefeed, or a rewind, begins to read."""
-
-    offsets: dict[str, dict[int, int]] | None = None
-    files_read: list[str] = []
+    folder: str
+    plain: bool = False
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a batch read, and what follows for times."""
+    """How far a batch read, and what follows for times. ``patch``: of the source's position. ``held_added`` and
+    ``held_used``: segments of messages that wait."""
 
     batch_id: int = -1
-    offsets: dict[str, dict[int, int]] | None = None
-    cursor: FolderCursor | None = None
-    files_read: list[str] = []
-    partitions: list[PartitionReading] = []
-    held: list[HeldSegment] | None = None
+    patch: Position = {}
+    identity: dict[str, str] = {}
+    strands: list[StrandReading] = []
+    held_added: list[HeldSegment] = []
+    held_used: list[str] = []
     resolved_ts: int = 0
     estimated: bool = False
     without_watermarks: bool = False
@@ -80,19 +72,29 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 class Delivery:
     """``guard`` raises when the lease is over; it is asked before every step that others could notice."""
 
-    def __init__(self, task: Task, guard: Callable[[], None]) -> None:
-        self.task = task
-        self._root = task.sink.path
-        self.home = os.path.join(self._root, WEIR_FOLDER, task.changefeed_id)
+    def __init__(self, config: FeedConfig, guard: Callable[[], None]) -> None:
+        self.config = config
+        self.home = config.sink.home(config.changefeed_id, config.folder)
         self.staging = os.path.join(self.home, "staging")
         self.held = os.path.join(self.home, "held")
         self.log = CommitLog(os.path.join(self.home, "log"))
         self._lease = guard
         self._owners = os.path.join(self.home, "owners")
-        self._own = os.path.join(self._owners, f"{task.feed_uid}-{task.epoch}")
-        self._publisher = Publisher(self._root, self.staging, self._own, self.guard)
-        self._letters = DeadLetters(task.dead_letter_folder, task.feed_uid)
-        self.filter = TableFilter(task.filter_rules, task.case_sensitive)
+        self._own = os.path.join(self._owners, f"{config.feed_uid}-{config.epoch}")
+        self._letters = DeadLetters(os.path.join(config.folder, "_dead_letter"), config.feed_uid)
+        select = Selection(config.selection)
+        self._routes = Routes(select)
+        self.committer = config.sink.committer(
+            Site(
+                changefeed_id=config.changefeed_id,
+                home=self.home,
+                staging=self.staging,
+                own=self._own,
+                guard=self.guard,
+                floor_ts=config.floor_ts,
+                select=select,
+            )
+        )
 
     @property
     def view(self) -> View:
@@ -103,7 +105,7 @@ class Delivery:
         """Raises ``Fenced`` when another owner has written, or whatever the lease raises when it is over."""
         self._lease()
         if not self.log.is_tail():
-            raise Fenced(f"changefeed {self.task.changefeed_id} has another owner now")
+            raise Fenced(f"changefeed {self.config.changefeed_id} has another owner now")
 
     @contextlib.contextmanager
     def as_owner(self) -> Iterator[None]:
@@ -121,34 +123,45 @@ class Delivery:
             self._drop_staging()
             raise
 
-    def claim(self, begin: Callable[[], Start]) -> None:
+    def claim(self, begin: Callable[[], Position]) -> None:
         """Becomes the owner: writes the claim, then finishes what the last one committed; who has not claimed changes
         nothing that readers see. ``begin`` is asked for a position when there is none to go on from. Raises ``Fenced``
         when a later owner was here already."""
         self._load()
-        view, task = self.view, self.task
-        if (view.feed_uid, view.epoch) >= (task.feed_uid, task.epoch) and view.number:
-            raise Fenced(f"changefeed {task.changefeed_id} was claimed under epoch {view.epoch}; this is {task.epoch}")
-        fresh = not view.started or view.feed_uid != task.feed_uid
-        if fresh and view.started and not task.sink.adopt:
-            raise ConfigError(
-                f"sink_uri: {self._root} holds the output of an earlier changefeed {task.changefeed_id}; choose "
-                "another folder, or add adopt=true to go on after it",
-                code="CDC:ErrSinkFolderNotEmpty",
+        view, config = self.view, self.config
+        if (view.feed_uid, view.epoch) >= (config.feed_uid, config.epoch) and view.number:
+            raise Fenced(
+                f"changefeed {config.changefeed_id} was claimed under epoch {view.epoch}; this is {config.epoch}"
             )
+        fresh = self._is_fresh()
         for folder in (self._own, self.staging, self.held):
             durable.make_folder(folder)
         held_before = os.listdir(self.held)
-        moved = fresh or view.rewind_id != task.rewind_id
-        start = begin() if moved else Start()
-        self.log.append(self._claim_entry(start, fresh=fresh, moved=moved))
+        moved = fresh or view.rewind_id != config.rewind_id
+        self.log.append(self._claim_entry(begin() if moved else None, fresh=fresh))
         self._remove_earlier(self._owners)
-        self._finish_last()
+        self._finish_last(moved=moved)
         self._remove_earlier(self.staging)
-        self._sweep_held(held_before)
+        self._drop_held([name for name in held_before if name not in self.view.held])
         self._letters.drop(self.view.number)
-        self._publisher.metadata(self.view.checkpoint_ts, may_go_back=self.log.moved)
-        self._publisher.reassert(self.log.files_since_snapshot(), self.view.checkpoint_ts)
+        self.committer.watermark(self.view.checkpoint_ts, may_go_back=self.log.moved)
+        self.committer.claimed(self.view)
+
+    def _is_fresh(self) -> bool:
+        """Whether this is a new life: nothing was here, or an earlier changefeed that is not to be gone on with."""
+        view, config = self.view, self.config
+        if not view.started:
+            return True
+        if view.feed_uid == config.feed_uid or config.sink.adopt == "continue":
+            return False
+        if config.sink.adopt != "restart":
+            raise ConfigError(
+                f"sink_uri: {config.sink.masked()} holds the output of an earlier changefeed {config.changefeed_id}; "
+                "choose another place, or add adopt=continue to go on after it, or adopt=restart to deliver again "
+                "behind it",
+                code="CDC:ErrSinkFolderNotEmpty",
+            )
+        return True
 
     def _load(self) -> None:
         """The old owner may still be alive and clean up while its log is read."""
@@ -161,215 +174,191 @@ class Delivery:
                     raise
                 self.log = CommitLog(self.log.folder)
 
-    def _claim_entry(self, start: Start, *, fresh: bool, moved: bool) -> Entry:
-        task = self.task
-        floor = task.floor_ts if moved else 0
+    def _claim_entry(self, position: Position | None, *, fresh: bool) -> Entry:
+        config = self.config
+        floor = config.floor_ts if position is not None else 0
         return Entry(
+            format=FORMAT,
             number=self.view.number + 1,
             kind="claim",
-            epoch=task.epoch,
-            capture_id=task.capture_id,
-            changefeed_id=task.changefeed_id,
-            feed_uid=task.feed_uid,
-            rewind_id=task.rewind_id,
+            epoch=config.epoch,
+            capture_id=config.capture_id,
+            changefeed_id=config.changefeed_id,
+            feed_uid=config.feed_uid,
+            rewind_id=config.rewind_id,
+            log_id="" if self.view.log_id else secrets.token_hex(8),
             fresh=fresh,
-            offsets=start.offsets,
-            files_read=start.files_read,
+            position=position,
             checkpoint_ts=floor,
             resolved_ts=floor,
         )
 
-    def _finish_last(self) -> None:
-        """The last commit may lack its final names and index files; those before it cannot. What ``metadata`` is to
-        say is left to the claim, which may have moved the position."""
-        if self.log.last_commit is not None:
-            self._publisher.publish(msgspec.structs.replace(self.log.last_commit, checkpoint_ts=0))
+    def _finish_last(self, *, moved: bool) -> None:
+        """The last commit may not be published yet; those before it are. An order to read elsewhere abandons what
+        cannot be published, so that such an entry does not block for ever."""
+        last = self.log.last_commit
+        if last is None or (last.staging and not os.path.isdir(os.path.join(self.staging, last.staging))):
+            return  # a staging folder goes when all that the log names of it is published
+        try:
+            self.committer.publish(last.steps)
+        except Fenced:
+            raise
+        except WeirError:
+            if not moved:
+                raise
 
     def _remove_earlier(self, folder: str) -> None:
         """What earlier owners left behind. What came after this claim is not touched: this process may have slept, and
-        the next owner may be at work."""
+        the next owner may be at work. The removal is a fence, so that it must have happened."""
         for name in os.listdir(folder):
-            uid, epoch, *_ = name.split("-")
-            if (int(uid), int(epoch)) < (self.task.feed_uid, self.task.epoch):
-                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+            found = OWNER.fullmatch(name)
+            if found and (int(found[1]), int(found[2])) < (self.config.feed_uid, self.config.epoch):
+                path = os.path.join(folder, name)
+                shutil.rmtree(path, ignore_errors=True)
+                if os.path.exists(path):
+                    raise durable.StorageFault(f"{path} of an earlier owner cannot be removed; remove it")
 
-    def _sweep_held(self, held_before: list[str]) -> None:
-        """Held segments that were there before the claim and that the log does not name."""
-        named = {segment.name for segment in self.view.held}
-        self.drop_held_files([name for name in held_before if name not in named])
-
-    def drop_held_files(self, names: list[str]) -> None:
+    def _drop_held(self, names: Sequence[str]) -> None:
         """Drops segments that no commit of anybody names."""
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.held, name))
 
-    def reassert(self) -> None:
-        """Index files and ``metadata`` of recent commits, again: a late zombie may have put old ones there."""
-        self._publisher.reassert(self.log.recent_files(), self.view.checkpoint_ts)
+    def upkeep(self) -> None:
+        """What readers see, put right again: a late zombie may have put something old there."""
+        self.guard()
+        self.committer.upkeep(self.view)
 
-    def new_job(self, *, known: tuple[KnownStructure, ...] = ()) -> Job:
+    def new_job(self) -> Job:
         """The next batch's job, with an empty staging folder."""
-        task, sink = self.task, self.task.sink
-        staging = os.path.join(self.staging, self._staging_name())
-        shutil.rmtree(staging, ignore_errors=True)
-        durable.make_folder(staging)
+        config = self.config
+        self.clear_staging()
         failpoints.reached("before-data-files")
         return Job(
-            staging=staging,
+            staging=self._batch_folder,
             held=self.held,
-            source_protocol=task.source_protocol,
-            sink_protocol=sink.protocol,
-            encode_options=sink.codec_options,
-            terminator=sink.terminator,
-            date_separator=sink.date_separator,
-            time_zone=task.time_zone,
-            source_time_zone=task.source_time_zone,
-            file_size=sink.file_size,
-            filter_rules=task.filter_rules,
-            case_sensitive=task.case_sensitive,
-            start_ts=task.floor_ts,
-            target_ts=task.target_ts,
+            source_protocol=config.source.protocol,
+            source_time_zone=config.source.time_zone or config.time_zone,
+            sink=config.sink,
+            selection=config.selection,
+            sink_time_zone=config.time_zone,
+            start_ts=config.floor_ts,
+            target_ts=config.target_ts,
             late_ts=self.view.checkpoint_ts if self.view.estimated else 0,
-            dead_letter=task.dead_letter,
-            known=known or self._definitions(),
+            dead_letter=config.source.bad_message == "dead-letter",
+            plain=config.plain,
         )
 
-    def _definitions(self) -> tuple[KnownStructure, ...]:
-        """CSV writes names of enum and set elements, which only definitions have."""
-        if self.task.sink.protocol != "csv":
-            return ()
-        return tuple(
-            KnownStructure(table.schema, table.table, 0, table.structure)
-            for table in self.view.tables.values()
-            if table.full and table.structure is not None
-        )
+    def _staging_name(self, number: int) -> str:
+        """Of the folder with the pieces of an entry."""
+        return f"{self.config.feed_uid}-{self.config.epoch}-{number}"
 
-    def _staging_name(self) -> str:
-        return f"{self.task.feed_uid}-{self.task.epoch}-{self.view.number + 1}"
+    @property
+    def _batch_folder(self) -> str:
+        return os.path.join(self.staging, self._staging_name(self.view.number + 1))
 
-    def commit(self, outcome: Outcome, progress: Progress) -> bool:
-        """Makes a batch durable and visible; False when it changed nothing."""
+    def clear_staging(self) -> None:
+        """An empty staging folder for the next batch, or for another run of it."""
+        self._drop_staging()
+        durable.make_folder(self._batch_folder)
+
+    def _drop_staging(self) -> None:
+        shutil.rmtree(self._batch_folder, ignore_errors=True)
+
+    def drop_again(self, outcome: Outcome) -> None:
+        """Drops what a run of a batch staged and held, before another run."""
+        self.clear_staging()
+        self._drop_held([file.name for file in outcome.held])
+
+    def commit(self, outcome: Outcome, items: Sequence[Piece | Statement], progress: Progress) -> bool:
+        """Makes a batch durable and visible; False when it changed nothing. ``items``: in order."""
         failpoints.reached("after-data-files")
-        settled = self._settle(outcome)
-        entry = self._entry(outcome, progress, settled)
+        self._routes.claim(outcome.tables, [statement.ddl for statement in outcome.statements])
+        prepared = self.committer.prepare(items, self.view)
+        entry = self._entry(outcome, progress, prepared)
         if not self._says_something(entry):
             self._drop_staging()
             return False
         self.guard()
         self._letters.write(entry.number, outcome.dead_letters)
         failpoints.reached("before-log-entry")
-        staging = self._staging_name()
-        durable.sync_folder(os.path.join(self.staging, staging))
+        durable.sync_folder(os.path.join(self.staging, entry.staging))
         if outcome.held:
             durable.sync_folder(self.held)
-        held_before = self.view.held
         self.log.append(entry)
         failpoints.reached("after-log-entry")
-        self._publisher.publish(entry)
-        shutil.rmtree(os.path.join(self.staging, staging), ignore_errors=True)
-        if entry.held is not None:
-            self.drop_held_files([segment.name for segment in held_before if segment not in entry.held])
+        self.committer.publish(entry.steps)
+        self.committer.watermark(entry.checkpoint_ts)
+        shutil.rmtree(os.path.join(self.staging, entry.staging), ignore_errors=True)
+        self._drop_held(entry.held_used)
         if self.log.wants_snapshot():
-            self._publisher.make_durable(self.log.files_since_snapshot())
+            self.committer.settle(self.view)
             self.log.compact()
         failpoints.reached("before-spark-commit")
         return True
 
-    def following(self, outcome: Outcome) -> tuple[tuple[KnownStructure, ...], ...]:
-        """The definitions after each statement, where rows behind it are written with them."""
-        if not outcome.statements or self.task.sink.protocol != "csv":
-            return ()
-        following = self._settle(outcome).following
-        last = {(piece.schema, piece.table): piece.order for piece in outcome.pieces}
-        behind = any(
-            last.get((item.schema, item.table), statement.order) > statement.order
-            for statement, items in zip(outcome.statements, following, strict=True)
-            for item in items
-        )
-        return tuple(following) if behind else ()
-
-    def clear_staging(self) -> None:
-        """Drops what a run of this batch staged, before another run."""
-        self._drop_staging()
-        durable.make_folder(os.path.join(self.staging, self._staging_name()))
-
-    def _drop_staging(self) -> None:
-        shutil.rmtree(os.path.join(self.staging, self._staging_name()), ignore_errors=True)
-
-    def _settle(self, outcome: Outcome) -> Settled:
-        sink = self.task.sink
-        return Settling(
-            self.view,
-            self.filter,
-            staging_name=self._staging_name(),
-            extension=sink.extension,
-            width=sink.file_index_width,
-            start_ts=self.task.floor_ts,
-            adopt=sink.adopt,
-            positional=sink.protocol == "csv",
-            taken=self._publisher.taken,
-        ).settle(outcome)
-
-    def _entry(self, outcome: Outcome, progress: Progress, settled: Settled) -> Entry:
+    def _entry(self, outcome: Outcome, progress: Progress, prepared: Prepared) -> Entry:
         view = self.view
         resolved = max(view.resolved_ts, progress.resolved_ts)
         checkpoint = resolved
-        if self.task.target_ts:
-            checkpoint = min(checkpoint, self.task.target_ts)
+        if self.config.target_ts:
+            checkpoint = min(checkpoint, self.config.target_ts)
         if progress.finished:
-            checkpoint = resolved = self.task.target_ts
+            checkpoint = resolved = self.config.target_ts
         return Entry(
+            format=FORMAT,
             number=view.number + 1,
             kind="commit",
-            epoch=self.task.epoch,
+            epoch=self.config.epoch,
             batch_id=progress.batch_id,
-            offsets=progress.offsets,
-            cursor=progress.cursor,
-            files_read=progress.files_read,
-            partitions=self._changed(progress.partitions),
-            tables=list(settled.tables.values()),
-            files=settled.files,
-            schema_files=settled.schema_files,
-            held=progress.held,
+            position=progress.patch,
+            identity=progress.identity if progress.identity and progress.identity != view.identity else None,
+            strands=self._changed(progress.strands),
+            tables=prepared.tables,
+            counts=prepared.counts,
+            steps=prepared.steps,
+            sink=prepared.sink,
+            staging=self._staging_name(view.number + 1),
+            held_added=progress.held_added,
+            held_used=progress.held_used,
             checkpoint_ts=max(view.checkpoint_ts, checkpoint),
             resolved_ts=resolved,
             estimated=progress.estimated,
             without_watermarks=progress.without_watermarks,
-            totals=self._totals(outcome, progress, settled),
+            totals=self._totals(outcome, progress, prepared),
             finished=progress.finished,
         )
 
-    def _changed(self, readings: list[PartitionReading]) -> list[PartitionState]:
+    def _changed(self, readings: list[StrandReading]) -> list[StrandState]:
         states = [
-            PartitionState(item.stream, item.partition, item.last_ts, item.watermark_ts, item.extension)
-            for item in readings
+            StrandState(item.stream, item.partition, item.last_ts, item.watermark_ts, item.timed) for item in readings
         ]
-        return [state for state in states if self.view.partitions.get((state.stream, state.partition)) != state]
+        return [state for state in states if self.view.strands.get((state.stream, state.partition)) != state]
 
-    def _totals(self, outcome: Outcome, progress: Progress, settled: Settled) -> Totals:
-        now, held = self.view.totals, self.view.held if progress.held is None else progress.held
+    def _totals(self, outcome: Outcome, progress: Progress, prepared: Prepared) -> Totals:
+        now = self.view.totals
+        gone = sum(self.view.held[name].rows for name in progress.held_used)
         return Totals(
-            rows=now.rows + sum(file.rows for file in settled.files),
-            bytes=now.bytes + sum(file.bytes for file in settled.files),
-            repeats_dropped=now.repeats_dropped + outcome.repeats + settled.repeated_statements,
+            rows=now.rows + outcome.rows,
+            bytes=now.bytes + sum(file.bytes for step in prepared.steps for file in step.files),
+            repeats_dropped=now.repeats_dropped + outcome.repeats + prepared.repeated_statements,
             late_rows=now.late_rows + outcome.late,
             dead_letters=now.dead_letters + len(outcome.dead_letters),
-            held_rows=sum(segment.rows for segment in held),
-            ddl_unparsed=now.ddl_unparsed + settled.unparsed_statements,
+            held_rows=now.held_rows - gone + sum(segment.rows for segment in progress.held_added),
+            ddl_unparsed=now.ddl_unparsed + prepared.unparsed_statements,
         )
 
     def _says_something(self, entry: Entry) -> bool:
         view = self.view
         return bool(
-            entry.files
-            or entry.schema_files
+            entry.steps
             or entry.tables
-            or entry.files_read
-            or entry.partitions
-            or (entry.offsets is not None and entry.offsets != view.offsets)
-            or entry.cursor != view.cursor
-            or (entry.held is not None and entry.held != view.held)
+            or entry.strands
+            or entry.sink
+            or entry.held_added
+            or entry.held_used
+            or entry.identity is not None
+            or (entry.position and changes(view.position, entry.position))
             or entry.checkpoint_ts != view.checkpoint_ts
             or entry.resolved_ts != view.resolved_ts
             or entry.estimated != view.estimated

@@ -1,125 +1,82 @@
-"""What a worker needs to know to turn source messages into staged files; travels with the tasks."""
+"""What workers need to know to read one batch, and what they give back; travels with the tasks."""
 
 import msgspec
 
-from spark_jobs.cdc.events import TableSchema
-
-
-class KnownStructure(msgspec.Struct, frozen=True):
-    """A table's structure from a commit-ts on (rows above ``after_ts``). ``structure`` None: not known."""
-
-    schema: str
-    table: str
-    after_ts: int
-    structure: TableSchema | None = None
+from spark_jobs.cdc.codec import Opener
+from spark_jobs.cdc.codecs import codec
+from spark_jobs.cdc.errors import ConfigError
+from spark_jobs.cdc.filters.selection import SelectionConfig
+from spark_jobs.sinks.base import Definition, Lane, Piece, SinkSpec, Statement
+from spark_jobs.sources.base import Split, Strand
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One batch of one changefeed.
 
     ``staging``: folder for this batch's files, ``held`` for messages that wait, on a file system that every worker
-    reaches. ``encode_options``: the sink codec's, by name. ``date_separator`` and ``time_zone`` name the date folder.
-    Rows with commit-ts <= ``start_ts`` or > ``target_ts`` (0: none) are not delivered. ``horizon_ts``: rows and DDL
-    above it are held; None: nothing is held. ``drop_repeats``: rows below a watermark of their own partition are
-    dropped. Rows with commit-ts <= ``late_ts`` count as late. ``known``: structures and DDL boundaries, where encoding
-    or cutting depends on them. ``following``: the same after each statement of the batch, in order, of a folder that is
-    read as one split.
+    reaches. Rows with commit-ts <= ``start_ts`` or > ``target_ts`` (0: none) are not delivered; those <= ``late_ts``
+    count as late; what is above ``latest_ts`` (0: none) cannot be meant. Rows and DDL above ``horizon_ts`` are held;
+    None: nothing is held. ``drop_repeats``: rows below a watermark of their own strand are dropped; ``drop_copies``: so
+    are copies of one row among those that are released (``repeats``). ``direct``: the batch is one strand and nothing
+    is held, so that what is read is in order already and pieces are written at once. ``definitions``: what DDL told of
+    tables. ``plain``: without memories and generated functions.
     """
 
     staging: str
     held: str
     source_protocol: str
-    sink_protocol: str
-    encode_options: dict[str, str]
-    terminator: str
-    date_separator: str
-    time_zone: str
     source_time_zone: str
-    file_size: int
-    filter_rules: tuple[str, ...]
-    case_sensitive: bool = False
+    sink: SinkSpec
+    selection: SelectionConfig
+    sink_time_zone: str
     start_ts: int = 0
     target_ts: int = 0
     late_ts: int = 0
+    latest_ts: int = 0
     dead_letter: bool = False
     drop_repeats: bool = False
+    drop_copies: bool = False
     horizon_ts: int | None = None
-    known: tuple[KnownStructure, ...] = ()
-    following: tuple[tuple[KnownStructure, ...], ...] = ()
+    direct: bool = False
+    definitions: tuple[Definition, ...] = ()
+    plain: bool = False
 
 
-class SourceRange(msgspec.Struct, frozen=True, gc=False):
-    """A part of a source file: bytes ``start`` to ``end``, whole lines. ``size``: the file's when it was listed."""
-
-    path: str
-    name: str
-    start: int
-    end: int
-    size: int
-
-
-class Split(msgspec.Struct, frozen=True):
-    """What one task reads of a folder, in order. ``last_ts``: greatest commit-ts before it, as far as known."""
-
-    index: int
-    ranges: tuple[SourceRange, ...]
-    last_ts: int
+def opener_of(protocol: str, time_zone: str) -> Opener:
+    """A new opener; ``time_zone``: of the source's timestamps without a zone."""
+    found = codec(protocol)
+    if found.opener is None:
+        raise ConfigError(f"{protocol} cannot be read as a source", code="CDC:ErrSinkUnknownProtocol")
+    known = {option.name for option in found.decode_options}
+    return found.opener({"time-zone": time_zone} if "time-zone" in known and time_zone else {})
 
 
-class Piece(msgspec.Struct, frozen=True):
-    """A staged file: rows of one table, one structure, one date folder, in order.
+class StrandReading(msgspec.Struct, frozen=True, gc=False):
+    """How far one strand was read: its greatest commit-ts, its last watermark, whether rows say their commit-ts."""
 
-    ``order`` sorts pieces and statements of a batch: (split, sequence) of a folder, (first commit-ts, sequence) of a
-    queue, where statements come after all rows of their commit-ts, by their offset. ``full``: the rows' images define a
-    structure.
-    """
-
-    schema: str
-    table: str
-    structure: TableSchema
-    full: bool
-    date: str
-    partition_id: int
-    order: tuple[int, int]
-    staged: str
-    rows: int
-    bytes: int
-    first_ts: int
-    last_ts: int
+    stream: str
+    partition: int
+    last_ts: int = 0
+    watermark_ts: int = 0
+    timed: bool = False
 
 
-class Statement(msgspec.Struct, frozen=True):
-    """A DDL in its place."""
+class Task(msgspec.Struct, frozen=True):
+    """What one task reads: splits, in order, and segments of held messages. ``known``: of their strands, before."""
 
-    schema: str
-    table: str
-    query: str
-    commit_ts: int
-    order: tuple[int, int]
-    canal_type: str = ""
-    position: str = ""
+    splits: tuple[Split, ...]
+    held: tuple[str, ...] = ()
+    known: tuple[StrandReading, ...] = ()
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
-    """A message that could not be decoded: where it stood, why, and its bytes."""
+    """A message that could not be carried: where it stood, why, and its bytes."""
 
     stream: str
     partition: int
     offset: int
     reason: str
     message: bytes
-
-
-class PartitionReading(msgspec.Struct, frozen=True, gc=False):
-    """How far one source partition was read: its next offset, its greatest commit-ts, its last watermark."""
-
-    stream: str
-    partition: int
-    next_offset: int
-    last_ts: int
-    watermark_ts: int
-    extension: bool
-    rows: int
 
 
 class HeldFile(msgspec.Struct, frozen=True, gc=False):
@@ -132,41 +89,73 @@ class HeldFile(msgspec.Struct, frozen=True, gc=False):
     last_ts: int
 
 
-class Outcome(msgspec.Struct, kw_only=True):
-    """What one task did; outcomes of a batch are put together by ``join``.
+class ChunkPlace(msgspec.Struct, frozen=True, gc=False):
+    """Where a chunk of a lane lies: its head (everything but the rows) at ``start``, its rows behind it. ``last_key``:
+    the greatest sort key in it."""
 
-    ``messages``: read in all. ``extension``: some said their commit-ts. ``needs_one_split``: rows of a later split have
-    no commit-ts of their own and are written with one, or a statement has none; it depends on the splits before.
+    lane: Lane
+    file: str
+    start: int
+    head_bytes: int
+    row_bytes: int
+    last_key: int
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """What one task did; those of a batch are put together by ``join``.
+
+    ``needs_whole_strands``: a row or statement of a later split says no commit-ts; what it gets depends on the splits
+    before. ``tables``: of the source, of which rows were read and are carried; where names are routed.
     """
 
     pieces: list[Piece] = []
+    chunks: list[ChunkPlace] = []
     statements: list[Statement] = []
-    readings: list[PartitionReading] = []
+    strands: list[StrandReading] = []
     held: list[HeldFile] = []
     dead_letters: list[DeadLetter] = []
     repeats: int = 0
     late: int = 0
-    last_ts: int = 0
+    rows: int = 0
     messages: int = 0
-    extension: bool = False
-    needs_one_split: bool = False
+    bytes: int = 0
+    needs_whole_strands: bool = False
+    tables: set[tuple[str, str]] = set()
 
 
 def join(outcomes: list[Outcome]) -> Outcome:
-    """All outcomes of a batch in one."""
+    """All outcomes of a batch in one, strands put together."""
     whole = Outcome()
+    strands: dict[Strand, StrandReading] = {}
     for outcome in outcomes:
         whole.pieces += outcome.pieces
+        whole.chunks += outcome.chunks
         whole.statements += outcome.statements
-        whole.readings += outcome.readings
         whole.held += outcome.held
         whole.dead_letters += outcome.dead_letters
         whole.repeats += outcome.repeats
         whole.late += outcome.late
-        whole.last_ts = max(whole.last_ts, outcome.last_ts)
+        whole.rows += outcome.rows
         whole.messages += outcome.messages
-        whole.extension |= outcome.extension
-        whole.needs_one_split |= outcome.needs_one_split
-    whole.pieces.sort(key=lambda piece: piece.order)
+        whole.bytes += outcome.bytes
+        whole.tables |= outcome.tables
+        whole.needs_whole_strands |= outcome.needs_whole_strands
+        for item in outcome.strands:
+            strand = Strand(item.stream, item.partition)
+            strands[strand] = further(strands.get(strand), item)
+    whole.strands = list(strands.values())
     whole.statements.sort(key=lambda statement: statement.order)
     return whole
+
+
+def further(one: StrandReading | None, other: StrandReading) -> StrandReading:
+    """Both readings of a strand in one."""
+    if one is None:
+        return other
+    return StrandReading(
+        other.stream,
+        other.partition,
+        max(one.last_ts, other.last_ts),
+        max(one.watermark_ts, other.watermark_ts),
+        one.timed or other.timed,
+    )

@@ -22,6 +22,8 @@ from spark_jobs.cdc.codec import Opener, Rows
 from spark_jobs.cdc.events import Ddl, TableSchema
 
 Lane: TypeAlias = tuple[str | int, ...]
+Order: TypeAlias = tuple[Any, ...]
+"""Sorts the pieces and statements of one batch; those of different batches are not compared."""
 EVER: Final = ("", 0, 1 << 63)
 """The whole of time as one section without a name."""
 
@@ -69,13 +71,13 @@ class Serializer(Protocol):
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A staged file. ``order`` sorts pieces and statements of a batch; ``staged`` is its name in the staging folder.
+    """A staged file. ``order`` sorts pieces and statements of a batch; ``staged`` is its path below the staging folder.
     ``digest``: CRC-32 of its bytes. ``first_ts``/``last_ts``: least and greatest commit-ts in it."""
 
     lane: Lane
     label: Label
     section: str
-    order: tuple[int, ...]
+    order: Order
     staged: str
     rows: int
     bytes: int
@@ -89,10 +91,11 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     ddl: Ddl
     commit_ts: int
-    order: tuple[int, ...]
+    order: Order
     stream: str
     partition: int
     place: str
+    offset: int = 0
 
 
 class Document(msgspec.Struct, frozen=True, gc=False):
@@ -214,7 +217,8 @@ class Committer(Protocol):
     def cuts(self, statements: Sequence[Statement], view: SinkView) -> Callable[[Lane], list[int]]: ...
 
     def definitions(self, statements: Sequence[Statement], view: SinkView) -> list[Definition]:
-        """What each statement leaves of the tables that it names, for sinks that write what only DDL tells."""
+        """What is known of tables, and what each statement leaves of those that it names: for sinks that write what
+        only DDL tells."""
         ...
 
     def prepare(self, items: Sequence[Piece | Statement], view: SinkView) -> Prepared: ...
@@ -233,25 +237,42 @@ class Committer(Protocol):
 
 
 class SinkSpec(Protocol):
-    """A parsed sink URI over its configuration; can be pickled.
+    """A parsed sink URI over its configuration; can be pickled. The module that parses has its ``PARAMETERS``.
 
-    ``needs_definitions``: rows are written with what only DDL tells (names of enum elements). ``writes_times``: rows
-    are written with their commit-ts. ``adopt``: "", ``continue`` or ``restart``. ``not_applicable``: parameters that
-    TiCDC knows and that have no meaning here.
+    ``needs_definitions``: rows are written with what only DDL tells (names of enum elements). ``adopt``: "",
+    ``continue`` or ``restart``. ``not_applicable``: parameters that TiCDC knows and that have no meaning here.
     """
 
-    uri: str
-    scheme: str
-    protocol: str
-    flush_interval_seconds: float
-    adopt: str
-    not_applicable: tuple[str, ...]
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def scheme(self) -> str: ...
+
+    @property
+    def protocol(self) -> str: ...
+
+    @property
+    def flush_interval_seconds(self) -> float: ...
+
+    @property
+    def adopt(self) -> str: ...
+
+    @property
+    def not_applicable(self) -> tuple[str, ...]: ...
 
     @property
     def needs_definitions(self) -> bool: ...
 
     @property
-    def writes_times(self) -> bool: ...
+    def identity_key(self) -> tuple[str, ...]:
+        """What makes it this sink: what was delivered to another one is not here."""
+        ...
+
+    @property
+    def folder(self) -> str:
+        """The local folder that is written, "" if there is none."""
+        ...
 
     def masked(self) -> str: ...
 
@@ -263,6 +284,10 @@ class SinkSpec(Protocol):
 
     def home(self, changefeed_id: str, checkpoint_folder: str) -> str:
         """The folder of the changefeed's commit log: beside the sink where the sink is files, else the checkpoint's."""
+        ...
+
+    def ended(self, changefeed_id: str) -> None:
+        """The changefeed was removed, and nobody delivers it any more: it holds nothing back (I/O)."""
         ...
 
     def serializer(self, opener: Opener, definitions: Sequence[Definition], time_zone: str) -> Serializer: ...

@@ -156,6 +156,10 @@ class Enumerator(Protocol):
         """Whether nothing is there behind this position now."""
         ...
 
+    def shown(self, position: Position) -> dict[str, Any]:
+        """The position as users see it: of a size that does not grow with what was read."""
+        ...
+
     def run(self, position: Position, pace: Pace, deliver: Deliver) -> None: ...
 
     def check(self) -> None: ...
@@ -164,26 +168,56 @@ class Enumerator(Protocol):
 
 
 class SourceSpec(Protocol):
-    """A parsed source URI. ``identity_key``: what makes it this source; everything else is a way of reading it.
+    """A parsed source URI; the module that parses has its ``PARAMETERS``.
 
-    ``waits``: whether its rows may wait for watermarks (``watermark``: auto, require or ignore). ``max_rows`` and
-    ``max_bytes`` bound a batch. ``settled`` says whether its strands are read in order by themselves only.
+    ``identity_key``: what makes it this source; everything else is a way of reading it. ``watermark``: whether rows may
+    wait for watermarks (auto, require or ignore). ``max_rows`` and ``max_bytes`` bound a batch.
     """
 
-    uri: str
-    scheme: str
-    protocol: str
-    start: str
-    time_zone: str
-    bad_message: str
-    repeats: str
-    watermark: str
-    watermark_timeout_seconds: float
-    max_rows: int
-    max_bytes: int
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def scheme(self) -> str: ...
+
+    @property
+    def protocol(self) -> str: ...
+
+    @property
+    def start(self) -> str: ...
+
+    @property
+    def time_zone(self) -> str: ...
+
+    @property
+    def bad_message(self) -> str: ...
+
+    @property
+    def repeats(self) -> str: ...
+
+    @property
+    def watermark(self) -> str: ...
+
+    @property
+    def watermark_timeout_seconds(self) -> float: ...
+
+    @property
+    def max_rows(self) -> int: ...
+
+    @property
+    def max_bytes(self) -> int: ...
 
     @property
     def identity_key(self) -> tuple[str, ...]: ...
+
+    @property
+    def start_ts(self) -> int:
+        """The TSO that ``start`` names; 0 when it is none."""
+        ...
+
+    def would_read(self, folder: str) -> bool:
+        """Whether what is written somewhere below a local folder would be read by this source (I/O)."""
+        ...
 
     def masked(self) -> str: ...
 
@@ -197,18 +231,8 @@ class SourceSpec(Protocol):
         """Where a changefeed that is created now begins, as JSON text."""
         ...
 
+    def sample(self) -> Iterator[Split]:
+        """Some of what is there now, for a look at which tables it holds (I/O); ``ConfigError``."""
+        ...
+
     def enumerator(self, session: "SparkSession | None") -> Enumerator: ...
-
-
-def merged(position: Position, patch: Position) -> Position:
-    """The position with a merge patch applied (RFC 7396)."""
-    result = dict(position)
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, dict):
-            below = result.get(key)
-            result[key] = merged(below if isinstance(below, dict) else {}, value)
-        else:
-            result[key] = value
-    return result

@@ -1,16 +1,28 @@
 """Parameters that every source takes (contract: source URIs)."""
 
+import difflib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from spark_jobs.cdc.codecs import CODECS
 from spark_jobs.cdc.errors import ConfigError
 from spark_jobs.uris import Parameter
 
 CODE: Final = "CDC:ErrSourceURIInvalid"
 WHAT: Final = "source_uri"
 BAD_MESSAGE: Final = ("fail", "dead-letter")
-PROTOCOLS_TODAY: Final = ("canal-json",)
-PROTOCOLS_LATER: Final = ("canal", "tidb-binlog", "datahub-blob", "ticdc")
+LATER: Final = {
+    "csv": "CSV files are read with the folder that they belong to (protocol=ticdc), in a later version",
+    "datahub-tuple": "DataHub's tuple records come with DataHub as a source, in a later version",
+    "ticdc": "folders that a TiCDC-layout sink wrote come in a later version; read canal-json files as canal-json",
+}
+NOT_IN_QUEUES: Final = {"drainer": "that is Drainer's local files; its topics hold protocol=tidb-binlog"}
+REPEATS: Final = Parameter(
+    "repeats", "choice", "drop", "what to do with rows that the upstream sends again", ("drop", "keep")
+)
+"""Of queues only."""
 
 COMMON: Final = (
     Parameter("protocol", "text", "", "format of the messages"),
@@ -21,20 +33,26 @@ COMMON: Final = (
 )
 
 
-def protocol(name: str) -> str:
-    """The protocol if sources can read it today; ``ConfigError`` says what is missing."""
+def protocol(name: str, refused: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The protocol if there is an opener for it; ``ConfigError`` names those that there are. ``refused``: protocols
+    that this source cannot hold, and why."""
     name = name.lower()
+    reasons = {**LATER, **refused}
+    if name in reasons:
+        raise ConfigError(f"{WHAT}: protocol {name}: {reasons[name]}", code=CODE)
     if not name:
-        known = ", ".join(PROTOCOLS_TODAY)
-        raise ConfigError(f"{WHAT}: parameter protocol is missing; known are: {known}", code=CODE)
-    if name in PROTOCOLS_LATER:
+        raise ConfigError(f"{WHAT}: parameter protocol is missing; known are: {_known()}", code=CODE)
+    if name not in CODECS or CODECS[name].opener is None:
+        near = difflib.get_close_matches(name, CODECS, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}? " if near else ""
         raise ConfigError(
-            f"{WHAT}: protocol {name} comes in a later version; today: {', '.join(PROTOCOLS_TODAY)}", code=CODE
+            f"{WHAT}: unknown protocol {name!r}; {hint}known are: {_known()}", code="CDC:ErrSinkUnknownProtocol"
         )
-    if name not in PROTOCOLS_TODAY:
-        known = ", ".join(PROTOCOLS_TODAY)
-        raise ConfigError(f"{WHAT}: unknown protocol {name!r}; known are: {known}", code="CDC:ErrSinkUnknownProtocol")
     return name
+
+
+def _known() -> str:
+    return ", ".join(sorted(name for name in CODECS if CODECS[name].opener is not None and name not in LATER))
 
 
 def zone(name: str) -> str:

@@ -134,6 +134,11 @@ def sync(path: str) -> None:
         raise fault(error, path) from error
 
 
+def sync_content(path: str) -> None:
+    """Makes a file's content durable, not its name; raises ``OSError``."""
+    _sync(path, os.O_RDONLY)
+
+
 def _sync(path: str, flags: int) -> None:
     descriptor = os.open(path, flags)
     try:

@@ -13,7 +13,8 @@ from tests.app.calls import JSON_TIME, PAST, RFC3339, create, refused
 
 def test_a_created_changefeed_is_shown_as_ticdc_shows_it(api, order, tmp_path):
     made = create(api, order(start_ts=PAST, target_ts=PAST + 10))
-    assert made == api.get("/api/v2/changefeeds/orders").json() | {"lag_seconds": made["lag_seconds"]}
+    shown = api.get("/api/v2/changefeeds/orders").json()
+    assert made == shown | {"lag_seconds": made["lag_seconds"], "warnings": []}
     assert (made["id"], made["state"], made["keyspace"], made["namespace"]) == (
         "orders",
         "normal",
@@ -39,7 +40,7 @@ def test_without_a_start_the_checkpoint_is_0_until_the_first_progress(api, order
     assert (made["checkpoint_ts"], "start_ts" in made, "lag_seconds" in made) == (0, False, False)
 
 
-def test_a_list_item_has_all_its_fields(api, order):
+def test_a_list_item_has_all_its_fields_and_no_time_that_nobody_knows(api, order):
     create(api, order())
     assert api.get("/api/v2/changefeeds").json() == {
         "total": 1,
@@ -51,8 +52,10 @@ def test_a_list_item_has_all_its_fields(api, order):
                 "id": "orders",
                 "state": "normal",
                 "checkpoint_tso": 0,
-                "checkpoint_time": "1970-01-01 00:00:00.000",
                 "error": None,
+                "description": "",
+                "labels": {},
+                "lag_seconds": None,
             }
         ],
     }
@@ -60,13 +63,17 @@ def test_a_list_item_has_all_its_fields(api, order):
 
 @pytest.mark.parametrize(
     ("state", "ids"),
-    [("", ["a", "b"]), ("all", ["a", "b"]), ("normal", ["a"]), ("stopped", ["b"]), ("failed", []), ("nonsense", [])],
+    [("", ["a", "b"]), ("all", ["a", "b"]), ("normal", ["a"]), ("stopped", ["b"]), ("failed", [])],
 )
 def test_a_list_is_filtered_by_state(api, order, state, ids):
     create(api, order("a"))
     create(api, order("b", paused=True))
     items = api.get("/api/v2/changefeeds", params={"state": state}).json()["items"]
     assert [item["id"] for item in items] == ids
+
+
+def test_a_state_that_is_none_is_refused(api):
+    refused(api.get("/api/v2/changefeeds", params={"state": "runing"}), "ErrAPIInvalidParam", "all, normal, warning")
 
 
 def test_both_names_of_a_keyspace_work_and_keyspaces_are_apart(api, order, tmp_path):
@@ -120,6 +127,14 @@ BAD_ORDERS = {
     "a start of text": ({"start_ts": "5"}, "ErrAPIInvalidParam", "start_ts"),
     "a start of 1.0": ({"start_ts": 1.0}, "ErrAPIInvalidParam", "start_ts"),
     "a start of true": ({"start_ts": True}, "ErrAPIInvalidParam", "start_ts"),
+    "a start in seconds": ({"start_ts": 1_763_694_000}, "ErrAPIInvalidParam", "looks like seconds since 1970"),
+    "a start in milliseconds": (
+        {"start_ts": 1_763_694_000_000},
+        "ErrAPIInvalidParam",
+        str(tso.compose(1_763_694_000_000)),
+    ),
+    "a start in microseconds": ({"start_ts": 1_763_694_000_000_000}, "ErrAPIInvalidParam", "microseconds"),
+    "a target in nanoseconds": ({"target_ts": 1_763_694_000 * 10**9}, "ErrAPIInvalidParam", "nanoseconds"),
     "start twice": ({"start_ts": PAST, "start_time": "2025-11-21T03:00:00Z"}, "ErrAPIInvalidParam", "not both"),
     "a time without a zone": ({"start_time": "2025-11-21T03:00:00"}, "ErrAPIInvalidParam", "RFC 3339"),
     "a 13th month": ({"start_time": "2025-13-21T03:00:00Z"}, "ErrAPIInvalidParam", "calendar"),
@@ -134,10 +149,20 @@ BAD_ORDERS = {
         "ErrAPIInvalidParam",
         "replica_config.sink.csv.quote",
     ),
-    "event filters, which would be ignored": (
-        {"replica_config": {"filter": {"event_filters": [{"matcher": ["a.b"], "ignore_event": ["delete"]}]}}},
-        "ErrInvalidReplicaConfig",
-        "not available yet",
+    "an event filter that names no event": (
+        {"replica_config": {"filter": {"event_filters": [{"matcher": ["a.b"], "ignore_event": ["deletion"]}]}}},
+        "ErrInvalidIgnoreEventType",
+        "deletion",
+    ),
+    "a column selector with a bad pattern": (
+        {"replica_config": {"sink": {"column_selectors": [{"matcher": ["a.b"], "columns": ["[a"]}]}}},
+        "ErrFilterRuleInvalid",
+        "column rule 1",
+    ),
+    "a target's name with an unknown placeholder": (
+        {"replica_config": {"sink": {"dispatchers": [{"matcher": ["a.b"], "target-table": "{tabel}"}]}}},
+        "ErrInvalidTableRoutingRule",
+        "{tabel}",
     ),
     "a share that is no number": (
         {"replica_config": {"scheduler": {"min_traffic_percentage": float("nan")}}},
@@ -226,7 +251,7 @@ def test_a_password_with_special_characters_is_not_repeated(api, order, password
 @pytest.mark.parametrize("folder", ["in", "in/out", "by-another-name/out"])
 def test_an_output_that_would_be_read_as_input_is_refused(api, order, tmp_path, folder):
     (tmp_path / "by-another-name").symlink_to(tmp_path / "in")
-    inside = order(sink_uri=f"file://{tmp_path}/{folder}?protocol=canal-json&adopt=true")
+    inside = order(sink_uri=f"file://{tmp_path}/{folder}?protocol=canal-json&adopt=restart")
     refused(api.post("/api/v2/changefeeds", json=inside), "ErrSinkURIInvalid", "within the source folder")
 
 
@@ -256,14 +281,14 @@ def test_an_unreachable_broker_is_the_clients_fault_and_its_password_stays_hidde
 def test_a_folder_with_data_of_unknown_origin_is_not_taken(api, order, tmp_path):
     (tmp_path / "out-orders").mkdir()
     (tmp_path / "out-orders" / "theirs").write_text("x")
-    refused(api.post("/api/v2/changefeeds", json=order()), "ErrSinkFolderNotEmpty", "adopt=true")
+    refused(api.post("/api/v2/changefeeds", json=order()), "ErrSinkFolderNotEmpty", "adopt=restart")
 
 
 def test_two_changefeeds_share_a_folder_only_by_consent(api, order, tmp_path):
     create(api, order("a"))
     shared = f"file://{tmp_path}/out-a?protocol=csv"
     refused(api.post("/api/v2/changefeeds", json=order("b", sink_uri=shared)), "ErrSinkFolderNotEmpty", "changefeed a")
-    create(api, order("b", sink_uri=shared + "&adopt=true"))
+    create(api, order("b", sink_uri=shared + "&adopt=restart"))
 
 
 @pytest.mark.parametrize("folder", ["out-a/shop", "also-a", "."])
@@ -275,6 +300,11 @@ def test_an_output_within_or_around_that_of_another_changefeed_needs_consent(api
     body = order("b", sink_uri=uri, source_uri=within_none)
     refused(api.post("/api/v2/changefeeds", json=body), "ErrSinkFolderNotEmpty", "changefeed a", "overlaps")
     create(api, order("c", sink_uri=f"file://{tmp_path}/out-ab?protocol=csv"))
+
+
+def test_a_time_of_1970_is_taken_and_told(api, order):
+    made = create(api, order(start_ts=1, target_ts=5 << 18))
+    assert [warning["key"] for warning in made["warnings"]] == ["start_ts", "target_ts"]
 
 
 def test_an_id_that_is_taken_is_refused(api, order, tmp_path):
@@ -314,9 +344,9 @@ def test_the_content_type_of_a_body_does_not_matter(api, order):
     assert reply.status_code == 200, reply.text
 
 
-def test_keys_match_without_regard_to_case_and_unknown_ones_are_ignored(api, order):
-    body = {key.upper(): value for key, value in order(nonsense=1).items()}
-    body["Replica_Config"] = {"Filter": {"RULES": ["a.*"]}, "no-such-key": {}}
+def test_keys_match_without_regard_to_case(api, order):
+    body = {key.upper(): value for key, value in order().items()}
+    body["Replica_Config"] = {"Filter": {"RULES": ["a.*"]}}
     assert create(api, body)["config"]["filter"]["rules"] == ["a.*"]
 
 
@@ -349,10 +379,10 @@ def test_removing_what_is_absent_is_no_error(api):
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", "/nope"), ("GET", "/api/v2/nope"), ("PATCH", "/api/v2/changefeeds"), ("PUT", "/livez")]
 )
-def test_an_unknown_path_or_method_is_404_in_plain_text(api, method, path):
+def test_an_unknown_path_or_method_is_404_in_the_form_of_every_error(api, method, path):
     reply = api.request(method, path)
-    assert (reply.status_code, reply.text) == (404, "404 page not found")
-    assert reply.headers["content-type"].startswith("text/plain")
+    assert (reply.status_code, reply.json()["error_code"]) == (404, "CDC:ErrAPINotFound")
+    assert f"there is no {method} {path}; " in reply.json()["error_msg"]
 
 
 def test_pause_resume_and_remove_of_what_nobody_runs(api, order):
@@ -360,7 +390,7 @@ def test_pause_resume_and_remove_of_what_nobody_runs(api, order):
     assert api.post("/api/v2/changefeeds/orders/pause").json() == {}
     assert api.get("/api/v2/changefeeds/orders").json()["state"] == "stopped"
     assert api.get("/api/v2/changefeeds/orders").json()["admin_job_type"] == 1
-    assert api.post("/api/v2/changefeeds/orders/resume").json() == {}
+    assert api.post("/api/v2/changefeeds/orders/resume").json() == {"warnings": []}
     assert api.get("/api/v2/changefeeds/orders").json()["state"] == "normal"
     refused(api.post("/api/v2/changefeeds/orders/resume", json={}), "ErrChangefeedUpdateRefused", "is normal")
     assert api.delete("/api/v2/changefeeds/orders").json() == {}
@@ -368,13 +398,28 @@ def test_pause_resume_and_remove_of_what_nobody_runs(api, order):
     create(api, order())
 
 
-def test_a_resume_may_overwrite_the_checkpoint_but_not_with_the_future(api, order):
+OUTSIDE = {
+    "the future": (tso.compose(now_ms() + 86_400_000), "future"),
+    "before the start": (PAST - 1, "before the changefeed's start_ts"),
+    "seconds": (1_763_694_000, "looks like seconds"),
+    "milliseconds": (1_763_694_000_000, "looks like milliseconds"),
+}
+
+
+@pytest.mark.parametrize(("ts", "word"), OUTSIDE.values(), ids=OUTSIDE.keys())
+def test_a_resume_overwrites_the_checkpoint_only_within_the_stream(api, order, ts, word):
     create(api, order(paused=True, start_ts=PAST))
-    future = tso.compose(now_ms() + 60_000)
-    reply = api.post("/api/v2/changefeeds/orders/resume", json={"overwrite_checkpoint_ts": future})
-    refused(reply, "ErrAPIInvalidParam", "future")
-    assert api.post("/api/v2/changefeeds/orders/resume", json={"overwrite_checkpoint_ts": PAST - 9}).json() == {}
-    assert api.get("/api/v2/changefeeds/orders").json()["checkpoint_ts"] == PAST - 9
+    reply = api.post("/api/v2/changefeeds/orders/resume", json={"overwrite_checkpoint_ts": ts})
+    refused(reply, "ErrAPIInvalidParam", word)
+    assert api.get("/api/v2/changefeeds/orders").json()["state"] == "stopped"
+
+
+def test_a_resume_may_overwrite_the_checkpoint_and_says_what_it_passes_over(api, order):
+    create(api, order(paused=True, start_ts=PAST))
+    reply = api.post("/api/v2/changefeeds/orders/resume", json={"overwrite_checkpoint_ts": PAST + 9}).json()
+    (warning,) = reply["warnings"]
+    assert (warning["key"], "not delivered" in warning["message"]) == ("overwrite_checkpoint_ts", True)
+    assert api.get("/api/v2/changefeeds/orders").json()["checkpoint_ts"] == PAST + 9
 
 
 def test_the_history_tells_every_operation_and_outlives_the_changefeed(api, order):

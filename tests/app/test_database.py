@@ -7,10 +7,12 @@ import threading
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from msgspec.structs import replace
 from sqlalchemy import inspect
 
 from app.changefeeds.record import RunningError
-from app.changefeeds.repository import KEPT_LOG_LINES, LONGEST_LOG_LINE, ChangefeedRepository
+from app.changefeeds.reports import KEPT_LINES, LONGEST_LINE, ReportRepository
+from app.changefeeds.repository import ChangefeedRepository
 from app.database import Database
 from app.errors import Conflict
 from app.history.repository import Entry, HistoryRepository
@@ -18,7 +20,7 @@ from app.owner.lease import LEASE_MS, LeaseRepository
 from app.sealing import Seal
 from app.settings import SettingsError
 from app.tables import changefeeds, metadata
-from spark_jobs.wire import TableProgress
+from spark_jobs.wire import LogLine, TableProgress
 from tests.app.conftest import SECRET_KEY
 from tests.app.feeds import NOW, a_changefeed
 
@@ -73,6 +75,14 @@ def test_a_changefeed_comes_back_as_it_was_stored(database):
         assert feeds.of_capture("c1", lock=True) == [stored]
 
 
+def test_a_summary_is_the_same_without_what_is_sealed(database, stored):
+    with database.read() as connection:
+        feeds = ChangefeedRepository(connection, Seal(SECRET_KEY))
+        (summary,) = feeds.summaries("default")
+        assert summary == replace(feeds.all()[0], source_uri="", sink_uri="", replica_config="")
+        assert feeds.summaries("other") == []
+
+
 def test_a_name_is_compared_letter_by_letter(database, stored):
     with database.read() as connection:
         assert ChangefeedRepository(connection, Seal(SECRET_KEY)).by_name("default", "Orders") is None
@@ -122,11 +132,11 @@ def test_another_key_is_noticed_at_the_start(database):
 
 def test_only_the_last_log_lines_are_kept(database, stored):
     with database.write() as connection:
-        feeds = ChangefeedRepository(connection, Seal(SECRET_KEY))
-        for first in range(0, KEPT_LOG_LINES + 40, 20):
-            feeds.add_logs(stored.uid, [f"line {number}" for number in range(first, first + 20)])
-        lines = feeds.logs(stored.uid, KEPT_LOG_LINES * 2)
-    assert (len(lines), lines[0], lines[-1]) == (KEPT_LOG_LINES, "line 40", f"line {KEPT_LOG_LINES + 39}")
+        reports = ReportRepository(connection)
+        for first in range(0, KEPT_LINES + 40, 20):
+            reports.add_lines(stored.uid, [LogLine(text=f"line {number}") for number in range(first, first + 20)])
+        lines = [line.line.text for line in reports.lines(stored.uid, KEPT_LINES * 2)]
+    assert (len(lines), lines[0], lines[-1]) == (KEPT_LINES, "line 40", f"line {KEPT_LINES + 39}")
 
 
 def test_the_progress_of_tables_is_replaced_as_a_whole(database, stored):
@@ -143,9 +153,9 @@ def test_the_progress_of_tables_is_replaced_as_a_whole(database, stored):
 
 def test_a_log_line_may_hold_any_character_and_has_a_length(database, stored):
     with database.write() as connection:
-        feeds = ChangefeedRepository(connection, Seal(SECRET_KEY))
-        feeds.add_logs(stored.uid, ["a\0b → 😀", "x" * (LONGEST_LOG_LINE + 1)])
-        assert feeds.logs(stored.uid, 2) == ["a\\0b → 😀", "x" * LONGEST_LOG_LINE]
+        reports = ReportRepository(connection)
+        reports.add_lines(stored.uid, [LogLine(text="a\0b → 😀"), LogLine(text="x" * (LONGEST_LINE + 1))])
+        assert [line.line.text for line in reports.lines(stored.uid, 2)] == ["a\\0b → 😀", "x" * LONGEST_LINE]
 
 
 def test_every_text_may_hold_any_character(database, stored):

@@ -11,7 +11,7 @@ import pytest
 
 from app.docs.pages import STATIC
 
-METHODS = ("get", "post", "put", "delete")
+METHODS = ("get", "post", "put", "patch", "delete")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,8 @@ def test_every_call_of_the_contract_is_there(spec):
 def examples_of(operation):
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     given = [("the body", content.get("schema"), example["value"]) for example in content.get("examples", {}).values()]
-    reply = operation["responses"]["200"]["content"]
+    (status,) = operation["responses"].keys() & {"200", "202"}
+    reply = operation["responses"][status]["content"]
     if "application/json" in reply:
         given.append(("the reply", reply["application/json"]["schema"], reply["application/json"].get("example")))
     return given

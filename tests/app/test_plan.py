@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.changefeeds.record import State
-from app.plan import Assign, CaptureView, Cut, Delete, Expire, FeedView, Release, plan
+from app.plan import SETTLED_MS, Assign, CaptureView, Cut, Delete, Expire, FeedView, Move, Release, plan
 
 NOW = 100_000
 HOUR = 3_600_000
@@ -115,11 +115,12 @@ CAPTURES = st.lists(
 
 @given(FEEDS, CAPTURES)
 @settings(max_examples=200)
-def test_nothing_that_a_live_capture_holds_is_touched_and_new_load_is_level(feeds, captures):
+def test_what_a_live_capture_holds_is_at_most_moved_and_new_load_is_level(feeds, captures):
     actions = plan(feeds, captures, NOW)
     live = {view.capture_id for view in captures if view.lease_until_ms > NOW}
     held = {view.uid for view in feeds if view.capture_id in live}
-    assert not held & {action.uid for action in actions if not isinstance(action, Cut | Expire)}
+    assert not held & {action.uid for action in actions if not isinstance(action, Cut | Expire | Move)}
+    assert {action.uid for action in actions if isinstance(action, Move)} <= held
     takers = {view.capture_id for view in captures if view.capture_id in live and not view.draining}
     assigned = [action for action in actions if isinstance(action, Assign)]
     assert all(action.capture_id in takers for action in assigned)
@@ -127,3 +128,86 @@ def test_nothing_that_a_live_capture_holds_is_touched_and_new_load_is_level(feed
     for action in assigned:
         assert load[action.capture_id] == min(load.values())
         load[action.capture_id] += 1
+
+
+LATER = NOW + SETTLED_MS
+
+
+def settled(count, capture_id, first=1, **changes):
+    return [
+        FeedView(uid=uid, state=State.NORMAL, epoch=5, capture_id=capture_id, **changes)
+        for uid in range(first, first + count)
+    ]
+
+
+def at(capture_id, **changes):
+    return CaptureView(capture_id=capture_id, lease_until_ms=LATER + 1, **changes)
+
+
+BALANCE = {
+    "a new capture takes its share, a few at a time": (
+        settled(30, "a"),
+        [at("a"), at("b", registered_ms=NOW)],
+        [Move(uid, 5, "b") for uid in (1, 2, 3, 4)],
+    ),
+    "two more is worth a pause": (settled(2, "a"), [at("a"), at("b")], [Move(1, 5, "b")]),
+    "one more is not": ([*settled(2, "a"), *settled(1, "b", 9)], [at("a"), at("b")], []),
+    "nor is less than a fifth": ([*settled(16, "a"), *settled(14, "b", 90)], [at("a"), at("b")], []),
+    "who has just come waits a moment": (settled(9, "a"), [at("a"), at("b", registered_ms=LATER - 100)], []),
+    "who has just moved stays": (settled(9, "a", assigned_ms=LATER - 1000), [at("a"), at("b")], []),
+    "while one is on its way no other goes": (
+        [*settled(9, "a"), *settled(1, "a", 50, moving=True)],
+        [at("a"), at("b")],
+        [],
+    ),
+    "while one is free it is given first": (
+        [*settled(9, "a"), *settled(1, "", 50)],
+        [at("a"), at("b")],
+        [Assign(50, 5, "b")],
+    ),
+    "what is retried is left alone": (
+        [FeedView(uid=1, state=State.WARNING, epoch=5, capture_id="a"), *settled(2, "a", 2)],
+        [at("a"), at("b")],
+        [Move(2, 5, "b")],
+    ),
+    "a capture that is drained is emptied": (
+        settled(2, "a"),
+        [at("a", drain_ordered=True), at("b")],
+        [Move(1, 5), Move(2, 5)],
+    ),
+    "but not into nothing": (settled(2, "a"), [at("a", drain_ordered=True)], []),
+    "a capture that ends by itself is not told": (settled(2, "a"), [at("a", draining=True), at("b")], []),
+    "what an operator wants elsewhere goes there": (
+        settled(1, "", wanted_capture="b"),
+        [at("a"), at("b")],
+        [Assign(1, 5, "b")],
+    ),
+    "unless that one takes nothing": (
+        settled(1, "", wanted_capture="b"),
+        [at("a"), at("b", drain_ordered=True)],
+        [Assign(1, 5, "a")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("feeds", "captures", "actions"), BALANCE.values(), ids=BALANCE.keys())
+def test_captures_are_balanced_with_hysteresis(feeds, captures, actions):
+    assert plan(feeds, captures, LATER) == actions
+
+
+@settings(max_examples=200)
+@given(st.lists(st.integers(0, 40), min_size=2, max_size=5))
+def test_balancing_comes_to_an_end(loads):
+    """Moves carried out at once, without the half minute between them: it settles, and nothing goes back and forth."""
+    names = [f"c{number}" for number in range(len(loads))]
+    feeds = dict(enumerate(name for name, load in zip(names, loads, strict=True) for _ in range(load)))
+    for _ in range(sum(loads) + 1):
+        views = [FeedView(uid=uid, state=State.NORMAL, epoch=1, capture_id=name) for uid, name in feeds.items()]
+        actions = plan(views, [at(name) for name in names], LATER)
+        if not actions:
+            break
+        feeds |= {action.uid: action.to for action in actions if isinstance(action, Move)}
+    else:
+        raise AssertionError("it goes on for ever")
+    load = [list(feeds.values()).count(name) for name in names]
+    assert max(load) - min(load) <= max(1, sum(load) / len(load) / 5)

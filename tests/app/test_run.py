@@ -3,12 +3,14 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 
 import httpx
 import pytest
 
+from app.settings import variables
 from tests.app.test_processes import alive, eventually
 from tests.servers.ports import free_port
 
@@ -110,6 +112,65 @@ def test_what_is_wrong_at_the_start_is_one_sentence_and_status_1(weir, settings,
     assert (process.returncode, said) == (1, "")
     (line,) = complaint.splitlines()
     assert line.startswith(sentence)
+
+
+def test_a_home_that_cannot_be_written_is_one_sentence(weir, tmp_path):
+    (tmp_path / "home").write_text("a file")
+    process, _ = weir()
+    _, complaint = process.communicate(timeout=60)
+    (line,) = complaint.splitlines()
+    assert process.returncode == 1
+    assert line.startswith(f"weir: WEIR_HOME: the folder {tmp_path}/home cannot be written (")
+
+
+def ran(*arguments):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+PROGRAMS = ["app", "cli.main", "spark_jobs.capture"]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_program_tells_its_version_and_its_use(program):
+    version = ran("-m", program, "--version")
+    assert (version.returncode, version.stderr) == (0, "")
+    assert "0.1.0" in version.stdout
+    use = ran("-m", program, "--help")
+    assert (use.returncode, use.stderr) == (0, "")
+    assert use.stdout.startswith("usage: ")
+
+
+def test_the_use_of_the_service_lists_every_setting():
+    said = ran("-m", "app", "--help").stdout
+    assert all(name in said for name in variables())
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8300", "http://", "ftp://h", "http://h:99999999", "nonsense"])
+def test_a_capture_refuses_an_address_that_is_none(address):
+    done = ran("-m", "spark_jobs.capture", "--server", address)
+    assert done.returncode == 2
+    assert "is not an address such as http://127.0.0.1:8300" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_open_door_is_said_loudly_and_a_locked_one_is_not(weir):
+    said = []
+    for settings in ({}, {"ADMIN_TOKEN": "a-token-that-only-tests-use"}):
+        process, url = weir(**settings)
+        eventually(lambda url=url: is_ready(url), 60)
+        process.send_signal(signal.SIGINT)
+        said.append(process.communicate(timeout=30)[0])
+    assert ["OPEN" in text for text in said] == [True, False]
+
+
+def test_a_broker_for_trying_things_fails_on_a_taken_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = ran("-m", "tests.servers.kafka", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 1
+    assert "cannot be used (Address already in use)" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_taken_port_is_one_sentence_and_status_1(weir):

@@ -9,7 +9,7 @@ import pytest
 from app import checks
 from app.owner.launcher import capture_environment
 from app.sealing import seal_of
-from app.settings import Settings, SettingsError, read_settings
+from app.settings import Settings, SettingsError, read_settings, unknown_variables
 
 
 @pytest.fixture
@@ -52,7 +52,8 @@ WRONG = {
     "WEIR_CAPTURES": ("-1", "greater"),
     "WEIR_DATABASE_URL": ("oracle://x", "not supported"),
     "WEIR_SPARK_CONF": ("/no/such/file", "no file"),
-    "WEIR_ADMIN_TOKEN": ("x", "not available yet"),
+    "WEIR_ADMIN_TOKEN": ("x", "at least 16"),
+    "WEIR_DEMO": ("maybe", "boolean"),
     "WEIR_TLS_CERT": ("x", "not available yet"),
     "WEIR_TLS_KEY": ("x", "not available yet"),
     "WEIR_TLS_CLIENT_CA": ("x", "not available yet"),
@@ -72,7 +73,7 @@ def test_a_wrong_setting_is_one_sentence_with_its_name(environment, name, value,
     text = str(caught.value)
     assert word in text
     assert "\n" not in text
-    assert text.startswith(f"{name}: ") or name == "WEIR_DATABASE_URL"
+    assert text.startswith(f"{name}: ")
 
 
 URLS = {
@@ -95,6 +96,54 @@ def test_without_sqlite_there_is_no_demo_and_a_key_is_needed(environment):
         seal_of(settings)
 
 
+TOKEN = "a token that only tests use"
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:81", "[::]:81", "weir.example:81", "192.168.0.1:81"])
+def test_an_address_that_others_reach_needs_the_admin_token(environment, listen):
+    with pytest.raises(SettingsError) as caught:
+        environment(WEIR_LISTEN=listen)
+    assert str(caught.value).startswith("WEIR_LISTEN: ")
+    assert "set WEIR_ADMIN_TOKEN" in str(caught.value)
+
+
+@pytest.mark.parametrize("listen", ["8397", ":8397", "[]:8397"])
+def test_an_address_without_a_host_is_refused(environment, listen):
+    with pytest.raises(SettingsError, match=r"WEIR_LISTEN: .* has no host.* 127\.0\.0\.1:8397"):
+        environment(WEIR_LISTEN=listen)
+
+
+MISSPELT = {
+    "WEIR_LISTN": "WEIR_LISTEN",
+    "WEIR_CAPTURE": "WEIR_CAPTURES",
+    "WEIR_DATABASE": "WEIR_DATABASE_URL",
+    "WEIR_ADMINTOKEN": "WEIR_ADMIN_TOKEN",
+    "weir_timezone": "WEIR_TIME_ZONE",
+}
+
+
+@pytest.mark.parametrize(("name", "meant"), MISSPELT.items())
+def test_a_misspelt_variable_is_told_with_the_nearest_name(environment, tmp_path, name, meant):
+    with pytest.raises(SettingsError, match=f"{name}: there is no such setting; did you mean {meant}?"):
+        environment(**{name: "x"})
+
+
+def test_a_misspelt_variable_in_dot_env_is_told_too(environment, tmp_path):
+    (tmp_path / ".env").write_text("# WEIR_LISTENN=1\nexport WEIR_CAPTURS=3\n")
+    with pytest.raises(SettingsError, match=r"WEIR_CAPTURS: .*WEIR_CAPTURES"):
+        environment()
+
+
+def test_what_kubernetes_says_of_a_service_named_weir_does_no_harm(environment):
+    environment(WEIR_SERVICE_HOST="10.0.0.1", WEIR_PORT="tcp://10.0.0.1:8300", WEIR_PORT_8300_TCP_ADDR="10.0.0.1")
+    assert unknown_variables() == []
+
+
+def test_a_variable_that_is_near_none_is_listed(environment):
+    environment(WEIR_QUUX="1")
+    assert unknown_variables() == ["WEIR_QUUX"]
+
+
 ADDRESSES = {
     "127.0.0.1:8300": ("http://127.0.0.1:8300", True),
     "0.0.0.0:81": ("http://127.0.0.1:81", False),
@@ -107,14 +156,14 @@ ADDRESSES = {
 
 @pytest.mark.parametrize(("listen", "url", "open_roots"), [(a, *case) for a, case in ADDRESSES.items()])
 def test_only_a_loopback_address_opens_every_folder(environment, tmp_path, listen, url, open_roots):
-    settings = environment(WEIR_LISTEN=listen)
+    settings = environment(WEIR_LISTEN=listen, WEIR_ADMIN_TOKEN=TOKEN)
     assert settings.local_url == url
     assert settings.permitted_roots == (None if open_roots else (f"{tmp_path}/data",))
 
 
-def test_captures_of_a_network_always_need_a_token(environment):
+def test_captures_need_a_token_as_soon_as_the_api_does(environment):
     assert environment().capture_token == ""
-    assert len(environment(WEIR_LISTEN="0.0.0.0:81").capture_token) > 30
+    assert len(environment(WEIR_LISTEN="0.0.0.0:81", WEIR_ADMIN_TOKEN=TOKEN).capture_token) > 30
     assert environment(WEIR_CAPTURE_TOKEN="mine").capture_token == "mine"
 
 
@@ -160,6 +209,14 @@ def test_a_taken_port_is_one_sentence():
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(SettingsError, match=r"Address already in use.*WEIR_LISTEN"):
             checks.listen(Settings(listen=listen))
+
+
+def test_replies_are_sent_at_once():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    with checks.listen(Settings(listen=listen)) as bound:
+        assert bound.proto == socket.IPPROTO_TCP, "asyncio sets TCP_NODELAY for nothing else"
 
 
 def fake_java(folder, text):

@@ -8,6 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from spark_jobs.wire import (
+    CAN_RETRY,
+    CAN_SKIP,
     INTERNAL_PREFIX,
     Assignment,
     Fault,
@@ -23,10 +25,19 @@ from spark_jobs.wire import (
 class CaptureTwin:
     """Registers at once. ``beat`` by hand, or ``live`` in a thread: it runs what it is given, stops what it is not."""
 
-    def __init__(self, server: str, *, token: str = "", capture_id: str = "", register: bool = True) -> None:
+    def __init__(
+        self,
+        server: str,
+        *,
+        token: str = "",
+        capture_id: str = "",
+        register: bool = True,
+        abilities: tuple[str, ...] = (CAN_SKIP, CAN_RETRY),
+    ) -> None:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         self._http = httpx.Client(base_url=server, headers=headers, timeout=30)
         self.capture_id = capture_id or f"twin-{uuid.uuid4().hex[:8]}"
+        self.abilities = list(abilities)
         self.running: dict[str, Assignment] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -34,7 +45,9 @@ class CaptureTwin:
             self.register()
 
     def register(self) -> RegistrationReply:
-        body = Registration(capture_id=self.capture_id, address="127.0.0.1:1", pid=1, version="0.1.0")
+        body = Registration(
+            capture_id=self.capture_id, address="127.0.0.1:1", pid=1, version="0.1.0", abilities=self.abilities
+        )
         reply = self._http.post(INTERNAL_PREFIX, content=msgspec.json.encode(body))
         assert reply.status_code == 200, reply.text
         return msgspec.json.decode(reply.content, type=RegistrationReply)

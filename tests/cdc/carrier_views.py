@@ -95,6 +95,15 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True):
         return None if left is None else shown(left)
 
 
+def with_signs(event: Event) -> Event:
+    """A row change as if the sign of every column were known."""
+    if not isinstance(event, RowChange):
+        return event
+    replace = msgspec.structs.replace
+    columns = [replace(column, type=replace(column.type, sign_known=True)) for column in event.table.columns]
+    return replace(event, table=replace(event.table, columns=tuple(columns)))
+
+
 def view(event: Event) -> View:
     """An event without what only some sources know of it (positions, sequence numbers, log files)."""
     if not isinstance(event, RowChange):
@@ -104,7 +113,7 @@ def view(event: Event) -> View:
         event.kind.value,
         event.table.schema,
         event.table.table,
-        {column.name: column.type for column in event.table.columns},
+        {column.name: msgspec.structs.replace(column.type, sign_known=True) for column in event.table.columns},
         event.table.key_columns,
         image(event.table, event.before),
         image(event.table, event.after),

@@ -19,6 +19,8 @@ from spark_jobs.cdc.events import (
 )
 from tests.cdc.canal_json_cases import COMMIT_TS, DATA, ES, flat_message, message, rows, written
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 LINES = json.loads((DATA / "canal_json_messages.json").read_text())
 TYPES = json.loads((DATA / "canal_json_types.json").read_text())["columns"]
 

@@ -22,6 +22,8 @@ from spark_jobs.cdc.events import (
 )
 from tests.cdc.canal_json_cases import COMMIT_TS, DATA, ES, rows, table
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 LINES = json.loads((DATA / "canal_json_messages.json").read_text())["lines"]
 TYPES = json.loads((DATA / "canal_json_types.json").read_text())["columns"]
 EXTENSION = {"enable-tidb-extension": "true"}

@@ -8,6 +8,8 @@ from spark_jobs.cdc.codecs.canal_json.decoder import Decoder
 from spark_jobs.cdc.errors import DecodeError
 from tests.cdc.canal_json_cases import flat_message, message
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 DECODER = Decoder({})
 SAMPLES = [message(), message(type="UPDATE", old=[{"id": "2"}]), flat_message(), message(type="DELETE", old=[{}])]
 

@@ -24,6 +24,8 @@ from spark_jobs.cdc.proto import canal_entry_pb2 as entries
 from spark_jobs.cdc.proto import canal_packet_pb2 as packets
 from tests.cdc.canal_messages import column, entry, header, messages, packet, row, rows_entry, statement_entry
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 KEY = column(0, "id", "bigint", "7", isKey=True)
 NAME = column(1, "name", "varchar(20)", "Ann")
 INSERTED = rows_entry(entries.INSERT, row(after=[KEY, NAME]))

@@ -33,6 +33,8 @@ from spark_jobs.cdc.proto import canal_packet_pb2 as packets
 from tests.cdc.canal_messages import change_of, opened
 from tests.cdc.event_strategies import row_changes
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 TABLE = TableSchema(
     "shop",
     "orders",

@@ -224,5 +224,5 @@ def test_many_structures_do_not_fill_the_memory():
     for number in range(300):
         listed = [column(at, f"column {number} {at} {'x' * 100}", "int", "1") for at in range(500)]
         decoder.decode(packet(rows_entry(entries.INSERT, row(after=listed))))
-    assert sum(len(key) for table in decoder._tables.values() for key in table.images) < 1 << 24
-    assert sum(len(image.table.columns) for image in decoder._images._images.values()) <= 1 << 17
+    assert sum(len(key) for table in decoder.opener.reader._tables.values() for key in table.images) < 1 << 24
+    assert sum(len(image.table.columns) for image in decoder.opener.reader.images._images.values()) <= 1 << 17

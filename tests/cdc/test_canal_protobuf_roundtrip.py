@@ -179,7 +179,7 @@ def quickly(message: bytes) -> list[Event]:
     """Reads it with full caches, and makes sure that nothing is left to the exact reader."""
     decoder = Decoder()
     decoder.decode(message)
-    decoder._reader = None  # type: ignore[assignment]
+    decoder.opener.reader.exact = None  # type: ignore[assignment,misc]
     return list(decoder.decode(message))
 
 

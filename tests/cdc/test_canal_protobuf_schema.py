@@ -7,6 +7,8 @@ from spark_jobs.cdc.proto import canal_entry_pb2 as entries
 from spark_jobs.cdc.proto import canal_packet_pb2 as packets
 from spark_jobs.cdc.proto import canal_view_pb2 as views
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 # n: number, s: string, b: bytes, B: bool, e: enum, m: message; *: repeated, ?: presence counts
 FIELDS = {
     "Entry": "1m header, 2e? entryType, 3b storeValue",

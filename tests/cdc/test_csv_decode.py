@@ -17,6 +17,8 @@ from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, Column, ColumnType, Ro
 from spark_jobs.cdc.storage import schema_file
 from tests.cdc.csv_cases import COLUMNS, ROWS, TEXTS
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 CASES = json.loads((Path(__file__).parents[1] / "data" / "csv.json").read_text())
 COMMITTED = {"include-commit-ts": "true"}
 EMPLOYEE = TableSchema(

@@ -24,6 +24,8 @@ from spark_jobs.cdc.events import (
     Watermark,
 )
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 CASES = json.loads((Path(__file__).parents[1] / "data" / "csv.json").read_text())
 NAMES = {
     "delimiter": "delimiter",

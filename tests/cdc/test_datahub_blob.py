@@ -38,6 +38,8 @@ from spark_jobs.cdc.mysql.types import canal_text
 from spark_jobs.cdc.rows.halves import HalfJoiner
 from tests.cdc.datahub_events import BYTES, DATETIME_MS, FLOAT64, MYSQL_VALUES, TEXT, changes, ints
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 SAMPLES = {
     sample["name"]: sample["message"]
     for sample in json.loads((Path(__file__).parents[1] / "data/datahub/blob_samples.json").read_text())

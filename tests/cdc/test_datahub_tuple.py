@@ -29,6 +29,8 @@ from spark_jobs.cdc.events import (
 from spark_jobs.cdc.rows.halves import HalfJoiner
 from tests.cdc.datahub_events import BYTES, DATETIME_US, DECIMAL, FLOAT32, FLOAT64, MYSQL_VALUES, TEXT, changes, ints
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 TABLE = TableSchema(
     "shop",
     "orders",

@@ -9,6 +9,8 @@ from spark_jobs.cdc.codecs.tidb_binlog.writers import row_writer
 from spark_jobs.cdc.events import ABSENT, Value
 from spark_jobs.cdc.mysql.types import parse_type
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 EDGES = [0, 1, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**28 - 1, 2**28, 2**31, 2**63 - 1]
 LENGTHS = [0, 1, 124, 125, 126, 127, 128, 4095, 4096, 16382, 16383, 16384, 70_000]
 VALUES: dict[str, Sequence[Value]] = {

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cli.event_json import EventJson
 from spark_jobs.cdc import tso
+from spark_jobs.cdc.event_json import EventJson
 from spark_jobs.cdc.events import (
     ABSENT,
     UPDATE,

@@ -5,13 +5,14 @@ the exec form, anything else the shell form (Dockerfile reference). In .dockerig
 path, or a folder above it, decides; `!` takes it in again.
 """
 
-import fnmatch
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from spark_jobs.sources.folder.glob import matcher
 
 KNOWN: Final = frozenset(
     (
@@ -89,26 +90,18 @@ def context_of(project: Path) -> list[Path]:
     return files
 
 
-def _patterns(text: str) -> list[tuple[bool, re.Pattern[str]]]:
+def _patterns(text: str) -> list[tuple[bool, str]]:
     lines = (line.strip() for line in text.splitlines())
     return [
-        (line.startswith("!"), re.compile(_as_regex(line.removeprefix("!").strip("/"))))
-        for line in lines
-        if line and not line.startswith("#")
+        (line.startswith("!"), line.removeprefix("!").strip("/")) for line in lines if line and not line.startswith("#")
     ]
 
 
-def _as_regex(pattern: str) -> str:
-    """``**/`` stands for any number of folders; a match of a folder holds for what is in it."""
-    any_folder = pattern.startswith("**/")
-    translated = fnmatch.translate(pattern.removeprefix("**/")).removesuffix(r")\Z").removeprefix("(?s:")
-    inside = translated.replace(".*", "[^/]*")
-    return f"(?:.*/)?{inside}(?:/.*)?$" if any_folder else f"{inside}(?:/.*)?$"
-
-
-def _is_taken(path: Path, patterns: list[tuple[bool, re.Pattern[str]]]) -> bool:
+def _is_taken(path: Path, patterns: list[tuple[bool, str]]) -> bool:
+    """The last pattern decides that means the file or a folder that it is in."""
+    names = [path.as_posix(), *(folder.as_posix() for folder in list(path.parents)[:-1])]
     taken = True
     for takes, pattern in patterns:
-        if pattern.match(path.as_posix()):
+        if any(map(matcher(pattern), names)):
             taken = takes
     return taken

@@ -11,6 +11,8 @@ from tests.container import root
 from tests.container.image import Image, container
 from tests.servers.ports import free_port
 
+ADMIN_TOKEN = "an admin token that only tests use"
+
 pytestmark = pytest.mark.timeout(1200)
 
 
@@ -43,7 +45,7 @@ def test_the_code_belongs_to_root_and_cannot_be_changed_by_the_service(image: Im
 
 
 def test_the_archives_of_the_kafka_connector_are_inside(image: Image) -> None:
-    said = image.run(["python", "-c", "from spark_jobs import session; print(session.has_kafka())"])
+    said = image.run(["python", "-c", "from spark_jobs.host import session; print(session.has_kafka())"])
     assert said.stdout.strip() == "True"
 
 
@@ -54,7 +56,8 @@ def test_the_command_line_tool_is_inside(image: Image) -> None:
 def test_the_service_runs_serves_its_pages_and_drains(image: Image, volume: Path, tmp_path: Path) -> None:
     port = free_port()
     log = tmp_path / "service.log"
-    with container(image, log, environment={"WEIR_LISTEN": f"0.0.0.0:{port}", "WEIR_SPARK_MASTER": "local[2]"}) as run:
+    given = {"WEIR_LISTEN": f"0.0.0.0:{port}", "WEIR_ADMIN_TOKEN": ADMIN_TOKEN, "WEIR_SPARK_MASTER": "local[2]"}
+    with container(image, log, environment=given) as run:
         run.wait_for(run.is_healthy, "the health check to hold")
         assert json.loads(_get(port, "/openapi.json"))["info"]["title"]
         assert b"swagger-ui" in _get(port, "/docs")
@@ -69,7 +72,7 @@ def test_the_service_runs_serves_its_pages_and_drains(image: Image, volume: Path
 def test_a_capture_in_a_container_of_its_own_does_the_work(image: Image, volume: Path, tmp_path: Path) -> None:
     port = free_port()
     common = {"WEIR_CAPTURE_TOKEN": "a token that only this test uses", "WEIR_SPARK_MASTER": "local[2]"}
-    alone = {**common, "WEIR_LISTEN": f"0.0.0.0:{port}", "WEIR_CAPTURES": "0"}
+    alone = {**common, "WEIR_ADMIN_TOKEN": ADMIN_TOKEN, "WEIR_LISTEN": f"0.0.0.0:{port}", "WEIR_CAPTURES": "0"}
     role = ("spark_jobs.capture", "--server", f"http://127.0.0.1:{port}", "--detached")
     with container(image, tmp_path / "service.log", environment=alone) as service:
         service.wait_for(service.is_healthy, "the health check to hold")

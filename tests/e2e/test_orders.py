@@ -53,7 +53,7 @@ def test_a_name_that_was_removed_may_be_used_again_for_another_folder(weir):
         json={
             "changefeed_id": feed.name,
             "source_uri": source.uri,
-            "sink_uri": f"file://{feed.output}?{SINK}&adopt=true",
+            "sink_uri": f"file://{feed.output}?{SINK}&adopt=restart",
         },
     )
     assert adopted.status_code == 200, adopted.text

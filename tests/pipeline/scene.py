@@ -1,45 +1,67 @@
 """One changefeed without Spark: a source folder or a queue in memory, the real commit log, a real sink folder."""
 
-from collections.abc import Callable, Mapping
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
 
 import msgspec
 
-from spark_jobs.pipeline.delivery import Delivery, Task
-from spark_jobs.pipeline.folder_feed import FolderFeed
-from spark_jobs.pipeline.job import Job, Outcome, Split
-from spark_jobs.pipeline.ordered import run_split
-from spark_jobs.pipeline.queue_feed import IsEnd, QueueFeed, SmallBatch
+from spark_jobs.cdc import memory
+from spark_jobs.cdc.filters.selection import selection_of
+from spark_jobs.pipeline.delivery import Delivery, FeedConfig
+from spark_jobs.pipeline.intake import Intake, Run
 from spark_jobs.sinks import parse_sink
 from spark_jobs.sources import parse_source
-from spark_jobs.sources.folder import FolderSource
-from spark_jobs.sources.kafka import KafkaSource
+from spark_jobs.sources.base import Batch, Place, Position, Scan, Strand
+from spark_jobs.sources.folder.enumerator import FolderEnumerator
+from spark_jobs.sources.folder.uri import FolderSource
 from tests.storage_events import Event
 from tests.storage_reader import Folder, read_folder
 
 NOON = 1_795_262_400
 """2026-11-21 12:00 UTC: the clock of these tests, in seconds."""
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Scene:
-    """``owner`` begins an owner's time; each has the next epoch."""
+    """``owner`` begins an owner's time; each has the next epoch. ``plain``: without memories; None: as the fixture
+    ``both_ways`` has it. ``replica_config``: of every owner that is not given another."""
 
     def __init__(
-        self, path: Path, *, sink: str = "protocol=canal-json&enable-tidb-extension=true", **task: object
+        self,
+        path: Path,
+        *,
+        sink: str = "protocol=canal-json&enable-tidb-extension=true",
+        protocol: str = "canal-json",
+        plain: bool | None = None,
+        replica_config: Mapping[str, object] | None = None,
+        **config: object,
     ) -> None:
         self.path = path
         self.source = path / "source"
         self.output = path / "output"
         self.source.mkdir(exist_ok=True)
         self.output.mkdir(exist_ok=True)
+        self.protocol = protocol
+        self.plain = memory.is_plain() if plain is None else plain
         self.epoch = 0
-        self._sink = parse_sink(f"file://{self.output}?{sink}")
-        self._task = task
+        self._replica_config = replica_config or {}
+        self._sink = parse_sink(sink if ":" in sink else f"file://{self.output}?{sink}", self._replica_config)
+        self._config = config
 
-    def owner(self, guard: Callable[[], None] = lambda: None, **changes: object) -> Delivery:
+    def owner(
+        self,
+        source: str,
+        guard: Callable[[], None] = lambda: None,
+        replica_config: Mapping[str, object] | None = None,
+        **changes: object,
+    ) -> Delivery:
         """The next owner, not yet claiming."""
         self.epoch += 1
-        task = Task(
+        config = FeedConfig(
             **{
                 "changefeed_id": "feed",
                 "capture_id": f"capture-{self.epoch}",
@@ -48,27 +70,24 @@ class Scene:
                 "rewind_id": 0,
                 "floor_ts": 0,
                 "target_ts": 0,
+                "source": parse_source(source),
                 "sink": self._sink,
-                "source_protocol": "canal-json",
-                "source_time_zone": "UTC",
-                "dead_letter": False,
-                "filter_rules": ("*.*",),
-                "case_sensitive": False,
+                "selection": selection_of(self._replica_config if replica_config is None else replica_config),
                 "time_zone": "UTC",
-                "dead_letter_folder": str(self.path / "dead"),
-                **self._task,
+                "folder": str(self.path / "checkpoint"),
+                "plain": self.plain,
+                **self._config,
                 **changes,
             }  # type: ignore[arg-type]
         )
-        return Delivery(task, guard)
+        return Delivery(config, guard)
 
-    def folder_feed(self, options: str = "", *, workers: int = 1, **changes: object) -> FolderFeed:
+    def folder_feed(
+        self, options: str = "", *, workers: int = 1, run: Run | None = None, **changes: object
+    ) -> "FolderFeed":
         """A claimed feed of the source folder."""
-        source = parse_source(f"file://{self.source}?protocol=canal-json{options}")
-        assert isinstance(source, FolderSource)
-        feed = FolderFeed(self.owner(**changes), source, run_here, workers)  # type: ignore[arg-type]
-        feed.delivery.claim(lambda: feed.begin(""))
-        return feed
+        source = f"file://{self.source}?protocol={self.protocol}{options}"
+        return FolderFeed(self.owner(source, **changes), workers, run)  # type: ignore[arg-type]
 
     def queue_feed(
         self,
@@ -76,15 +95,13 @@ class Scene:
         *,
         partitions: int = 2,
         started: float = NOON,
-        is_end: IsEnd = lambda offsets: True,
+        is_end: Callable[[Position], bool] = lambda position: True,
+        identity: Mapping[str, str] = MappingProxyType({}),
         **changes: object,
-    ) -> QueueFeed:
+    ) -> "QueueFeed":
         """A claimed feed of a queue with one topic ``t``; ``is_end`` stands for the broker's answer."""
-        source = parse_source(f"kafka://127.0.0.1:1/t?protocol=canal-json{options}")
-        assert isinstance(source, KafkaSource)
-        feed = QueueFeed(self.owner(**changes), source, started, is_end)  # type: ignore[arg-type]
-        feed.delivery.claim(lambda: feed.begin({"t": dict.fromkeys(range(partitions), 0)}))
-        return feed
+        source = f"kafka://127.0.0.1:1/t?protocol={self.protocol}{options}"
+        return QueueFeed(self.owner(source, **changes), partitions, started, is_end, identity)  # type: ignore[arg-type]
 
     def put(self, name: str, *lines: bytes, end: bytes = b"\n") -> Path:
         """A source file, written elsewhere and renamed in."""
@@ -127,14 +144,95 @@ def key_of(event: Event) -> str:
     return str((event.after or event.before or {})["id"])
 
 
-def run_here(job: Job, splits: list[Split]) -> list[Outcome]:
-    """All splits in this process; through bytes, as between processes."""
-    return [msgspec.msgpack.decode(msgspec.msgpack.encode(run_split(job, split)), type=Outcome) for split in splits]
+def run_here(function: Callable[[T], R], items: Sequence[T], /, *, small: bool) -> list[R]:
+    """All of them in this process; through bytes, as between processes."""
+    results: list[R] = pickle.loads(pickle.dumps([function(pickle.loads(pickle.dumps(item))) for item in items]))
+    return results
+
+
+class FolderFeed:
+    """A folder's enumerator and intake, driven by hand."""
+
+    def __init__(self, delivery: Delivery, workers: int, run: Run | None = None) -> None:
+        self.delivery = delivery
+        source = delivery.config.source
+        assert isinstance(source, FolderSource)
+        self.enumerator = FolderEnumerator(source)
+        self.intake = Intake(delivery, run or run_here, workers, is_end=self.enumerator.at_end)
+        self._workers = workers
+        delivery.claim(lambda: self.enumerator.begin("", 0))
+        position, _ = self.enumerator.resume(delivery.view.position, delivery.view.identity)
+        self.intake.begin(at_end=self.enumerator.at_end(position))
+
+    def advance(self, now: float, stop: Callable[[], bool], committed: Callable[[], None]) -> bool:
+        """Commits batches until nothing is left or ``stop`` says so; whether the last one changed anything."""
+        while not stop():
+            batch = self.enumerator.plan(self._workers)
+            if batch is None:
+                return self.intake.wants_time(now) and self.intake.advance(None, now)
+            changed = self.intake.advance(batch, now)
+            if self.delivery.view.finished or batch.at_end:
+                return changed
+            if changed:
+                committed()
+        return False
 
 
 def deliver(feed: FolderFeed, now: float = NOON) -> None:
     """Delivers what is there."""
     feed.advance(now, lambda: False, lambda: None)
+
+
+class QueueFeed:
+    """A queue's intake, driven by hand; its clock is the ``now`` of the last call."""
+
+    def __init__(
+        self,
+        delivery: Delivery,
+        partitions: int,
+        started: float,
+        is_end: Callable[[Position], bool],
+        identity: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.delivery = delivery
+        self._now = started
+        self.intake = Intake(
+            delivery, run_here, 2, is_end=is_end, clock=lambda: self._now, identity=lambda: dict(identity)
+        )
+        offsets = {"t": {str(partition): 0 for partition in range(partitions)}}
+        delivery.claim(lambda: {"offsets": offsets})
+        self.intake.begin(at_end=False)
+
+    def advance(self, batch: Batch | None, now: float) -> bool:
+        self._now = now
+        return self.intake.advance(batch, now)
+
+    def wants_time(self, now: float) -> bool:
+        self._now = now
+        return self.intake.wants_time(now)
+
+    @property
+    def offsets(self) -> dict[int, int]:
+        """The next offsets of topic ``t``."""
+        return {int(number): offset for number, offset in self.delivery.view.position["offsets"]["t"].items()}
+
+
+class Messages(msgspec.Struct, frozen=True):
+    """Messages of a partition of topic ``t``, as a split and its one block."""
+
+    strand: Strand
+    index: int
+    size: int
+    offsets: tuple[int, ...]
+    values: tuple[bytes | None, ...]
+
+    def blocks(self) -> "Iterator[Messages]":
+        yield self
+
+    def place(self, at: int) -> Place:
+        offset = self.offsets[at]
+        stream, partition = self.strand
+        return Place(stream, partition, offset, f"topic {stream}, partition {partition}, offset {offset}")
 
 
 class Queue:
@@ -143,14 +241,31 @@ class Queue:
     def __init__(self, partitions: int = 2) -> None:
         self.next = dict.fromkeys(range(partitions), 0)
 
-    def batch(self, messages: Mapping[int, list[bytes]], *, at_end: bool = True) -> SmallBatch:
-        """The next messages of each partition as a micro-batch."""
-        parts: list[tuple[str, int, list[int], list[bytes | None]]] = []
+    def batch(
+        self, messages: Mapping[int, Sequence[bytes | None]], *, at_end: bool = True, size: int | None = None
+    ) -> Batch:
+        """The next messages of each partition as a batch; ``size``: what each split says of itself."""
+        splits = []
         for partition, values in messages.items():
             first = self.next.get(partition, 0)
             self.next[partition] = first + len(values)
-            parts.append(("t", partition, list(range(first, first + len(values))), list(values)))
-        return SmallBatch(parts, {"t": dict(self.next)}, at_end=at_end)
+            offsets = tuple(range(first, first + len(values)))
+            total = sum(len(value or b"") for value in values) if size is None else size
+            splits.append(Messages(Strand("t", partition), 0, total, offsets, tuple(values)))
+        return Batch(
+            splits=splits,
+            strands=[Strand("t", partition) for partition in sorted(self.next)],
+            patch={"offsets": {"t": {str(partition): offset for partition, offset in self.next.items()}}},
+            at_end=at_end,
+            messages=sum(map(len, messages.values())),
+            look=lambda marks, needed: [_look(split, marks) for split in splits],
+        )
+
+
+def _look(split: Messages, marks: Sequence[bytes]) -> Scan:
+    values = [value for value in split.values if value]
+    found = tuple(value for value in values if any(mark in value for mark in marks))
+    return Scan(split.strand, found, any(b'"_tidb"' in value for value in values))
 
 
 def leftovers(scene: Scene) -> list[str]:

@@ -8,13 +8,15 @@ import pytest
 
 from spark_jobs.commitlog.log import Fenced
 from spark_jobs.pipeline.bad_message import BadMessage
-from spark_jobs.pipeline.ordered import SourceFileChanged, SourceFileUnreadable
-from spark_jobs.pipeline.settle import UnknownOrigin
-from spark_jobs.sources.folder_listing import SourceFolderUnreadable
+from spark_jobs.sinks.storage.numbers import UnknownOrigin
+from spark_jobs.sources.folder.listing import SourceFolderUnreadable
+from spark_jobs.sources.folder.split import SourceFileChanged, SourceFileUnreadable
 from spark_jobs.store import durable
 from spark_jobs.store.durable import StorageFault
 from tests.pipeline.messages import ddl, insert, ts
 from tests.pipeline.scene import NOON, Scene, deliver, leftovers
+
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 
 @pytest.fixture
@@ -86,7 +88,8 @@ def test_a_big_file_is_read_over_many_batches_without_cutting_a_line(scene):
 
 
 def test_splits_of_one_batch_keep_the_order(scene, monkeypatch):
-    monkeypatch.setattr("spark_jobs.pipeline.folder_feed.SMALLEST_SPLIT", 2000)
+    monkeypatch.setattr("spark_jobs.sources.folder.enumerator.SMALLEST_SPLIT", 2000)
+    monkeypatch.setattr("spark_jobs.pipeline.intake.SMALL_BYTES", 0)
     scene.put("a.json", *(insert("orders", key, ts(1000 + key)) for key in range(200)))
     deliver(scene.folder_feed(workers=3))
     assert scene.keys() == [str(key) for key in range(200)]
@@ -103,7 +106,7 @@ def test_an_empty_file_counts_as_read(scene):
     scene.put("a.json", end=b"")
     feed = scene.folder_feed()
     deliver(feed)
-    assert feed.delivery.view.files_read == {"a.json"}
+    assert feed.delivery.view.position["read"].keys() == {"a.json"}
 
 
 def test_a_file_that_grows_after_it_appeared_is_an_error_that_names_it(scene):
@@ -112,7 +115,7 @@ def test_a_file_that_grows_after_it_appeared_is_an_error_that_names_it(scene):
     feed.advance(NOON, iter([False, True]).__next__, lambda: None)
     with open(path, "ab") as file:
         file.write(insert("orders", 100, ts(2000)) + b"\n")
-    with pytest.raises(SourceFileChanged, match=r"a\.json has another size"):
+    with pytest.raises(SourceFileChanged, match=r"a\.json: it has another size"):
         deliver(feed)
 
 
@@ -130,11 +133,11 @@ def test_a_bad_message_fails_the_batch_with_its_exact_place(scene):
 
 def test_a_bad_message_can_become_a_dead_letter_and_the_rest_goes_on(scene):
     scene.put("a.json", insert("orders", 1, ts(1)), b"\xff\xfe", insert("orders", 2, ts(2)))
-    feed = scene.folder_feed(dead_letter=True)
+    feed = scene.folder_feed(options="&bad-message=dead-letter")
     deliver(feed)
     assert scene.keys() == ["1", "2"]
     assert feed.delivery.view.totals.dead_letters == 1
-    (letters,) = (scene.path / "dead").iterdir()
+    (letters,) = (scene.path / "checkpoint/_dead_letter").iterdir()
     assert b'"message":"//4="' in letters.read_bytes()
 
 
@@ -162,7 +165,7 @@ def test_only_tables_that_pass_the_filter_come_out(scene):
     scene.put(
         "a.json", insert("orders", 1, ts(1)), insert("secrets", 2, ts(2)), ddl("secrets", "DROP TABLE secrets", ts(3))
     )
-    deliver(scene.folder_feed(filter_rules=("*.*", "!shop.secrets")))
+    deliver(scene.folder_feed(replica_config={"filter": {"rules": ["*.*", "!shop.secrets"]}}))
     assert set(scene.read().tables) == {("shop", "orders")}
     assert ("shop", "secrets") not in scene.read().schemas
 
@@ -195,7 +198,8 @@ def test_without_commit_ts_of_its_own_a_row_gets_a_monotone_one(scene):
 
 
 def test_monotone_commit_ts_are_the_same_however_the_batch_is_split(tmp_path, monkeypatch):
-    monkeypatch.setattr("spark_jobs.pipeline.folder_feed.SMALLEST_SPLIT", 2000)
+    monkeypatch.setattr("spark_jobs.sources.folder.enumerator.SMALLEST_SPLIT", 2000)
+    monkeypatch.setattr("spark_jobs.pipeline.intake.SMALL_BYTES", 0)
     stamps = []
     for workers in (1, 4):
         (tmp_path / str(workers)).mkdir()
@@ -215,7 +219,7 @@ def test_a_folder_with_files_of_somebody_else_is_refused_unless_adopted(tmp_path
     scene.put("a.json", insert("orders", 1, ts(1000)))
     with pytest.raises(UnknownOrigin, match="files up to number 7"):
         deliver(scene.folder_feed())
-    adopting = Scene(tmp_path, sink="protocol=canal-json&date-separator=none&adopt=true")
+    adopting = Scene(tmp_path, sink="protocol=canal-json&date-separator=none&adopt=restart")
     adopting.epoch = 1
     deliver(adopting.folder_feed())
     assert (foreign / "CDC000008.json").exists()
@@ -288,12 +292,12 @@ def fail(entry):
 
 def test_dead_letters_of_an_earlier_changefeed_of_that_name_stay(scene):
     scene.put("a.json", b"first")
-    deliver(scene.folder_feed(dead_letter=True))
+    deliver(scene.folder_feed(options="&bad-message=dead-letter"))
     (scene.path / "next").mkdir()
-    again = Scene(scene.path / "next", dead_letter_folder=str(scene.path / "dead"))
+    again = Scene(scene.path / "next", folder=str(scene.path / "checkpoint"))
     again.put("a.json", b"second")
-    deliver(again.folder_feed(dead_letter=True, feed_uid=2))
-    assert len(list((scene.path / "dead").iterdir())) == 2
+    deliver(again.folder_feed(options="&bad-message=dead-letter", feed_uid=2))
+    assert len(list((scene.path / "checkpoint/_dead_letter").iterdir())) == 2
 
 
 def test_an_owner_that_begins_inside_a_file_knows_of_the_files_behind_it(scene):
@@ -302,6 +306,6 @@ def test_an_owner_that_begins_inside_a_file_knows_of_the_files_behind_it(scene):
     scene.put("b.json", *(insert("orders", key, ts(key)) for key in range(50, 60)))
     first = scene.folder_feed("&max-bytes-per-batch=2000", target_ts=ts(1000))
     first.advance(NOON, iter([False, True]).__next__, lambda: None)
-    assert first.delivery.view.cursor is not None
+    assert first.delivery.view.position["at"]
     deliver(scene.folder_feed(target_ts=ts(1000)))
     assert scene.keys() == [str(key) for key in range(1, 60)]

@@ -58,7 +58,7 @@ def test_a_crash_at_any_step_of_a_queue_batch_keeps_what_is_held(scene, tmp_path
         scene.queue_feed().advance(batch, NOON)
     disarm(monkeypatch, tmp_path)
     feed = scene.queue_feed()
-    if feed.delivery.view.offsets["t"] != {0: 3, 1: 3}:
+    if feed.offsets != {0: 3, 1: 3}:
         feed.advance(batch, NOON)
     assert scene.keys() == ["1", "2"]
     feed.advance(queue.batch({0: [watermark(ts(99))], 1: [watermark(ts(99))]}), NOON)
@@ -146,9 +146,9 @@ def test_a_later_life_of_the_same_id_needs_adopt_and_goes_on_numbering(tmp_path)
     scene = Scene(tmp_path, sink="protocol=canal-json&date-separator=none")
     scene.put("a.json", insert("orders", 1, ts(1)))
     deliver(scene.folder_feed())
-    with pytest.raises(Exception, match="adopt=true"):
+    with pytest.raises(Exception, match="adopt=restart"):
         scene.folder_feed(feed_uid=2)
-    adopting = Scene(tmp_path, sink="protocol=canal-json&date-separator=none&adopt=true")
+    adopting = Scene(tmp_path, sink="protocol=canal-json&date-separator=none&adopt=restart")
     deliver(adopting.folder_feed(feed_uid=2))
     assert adopting.keys() == ["1", "1"]
     assert sorted(path.name for path in scene.output.glob("shop/orders/*/CDC*")) == ["CDC000001.json", "CDC000002.json"]
@@ -191,7 +191,7 @@ def test_a_late_zombies_index_and_metadata_are_put_right(scene):
     deliver(feed)
     index.write_bytes(old_index)
     (scene.output / "metadata").write_bytes(old_metadata)
-    feed.delivery.reassert()
+    feed.delivery.upkeep()
     assert scene.keys() == ["1", "2"]
     assert scene.read().checkpoint == ts(2)
 
@@ -200,17 +200,17 @@ def test_dead_letters_are_put_aside_once_though_the_owner_dies_before_its_entry(
     scene.put("a.json", insert("orders", 1, ts(1)), b"{", insert("orders", 2, ts(2)))
     arm(monkeypatch, tmp_path, "before-log-entry")
     with pytest.raises(failpoints.InjectedFault):
-        deliver(scene.folder_feed(dead_letter=True))
+        deliver(scene.folder_feed(options="&bad-message=dead-letter"))
     disarm(monkeypatch, tmp_path)
-    deliver(scene.folder_feed(dead_letter=True))
+    deliver(scene.folder_feed(options="&bad-message=dead-letter"))
     assert scene.keys() == ["1", "2"]
-    assert [len(path.read_bytes().splitlines()) for path in (tmp_path / "dead").iterdir()] == [1]
+    assert [len(path.read_bytes().splitlines()) for path in (tmp_path / "checkpoint/_dead_letter").iterdir()] == [1]
 
 
 def test_a_crash_right_after_the_claim_of_a_rewind_leaves_no_metadata_ahead_of_it(scene, tmp_path, monkeypatch):
     scene.put("a.json", *(insert("orders", key, ts(key)) for key in (1, 2, 3)))
     deliver(scene.folder_feed())
-    arm(monkeypatch, tmp_path, "before-metadata@2")
+    arm(monkeypatch, tmp_path, "before-metadata")
     with pytest.raises(failpoints.InjectedFault):
         scene.folder_feed(rewind_id=1, floor_ts=ts(1))
     disarm(monkeypatch, tmp_path)
@@ -227,7 +227,7 @@ def test_a_folder_that_a_consumer_removed_whole_keeps_no_owner_from_starting(sce
     scene.put("b.json", insert("orders", 2, ts(86_400_000)))
     feed = scene.folder_feed()
     deliver(feed)
-    feed.delivery.reassert()
+    feed.delivery.upkeep()
     assert [path.name for path in scene.output.glob("shop/orders/*/1970*")] == ["1970-01-02"]
 
 

@@ -45,7 +45,7 @@ def test_held_messages_and_their_names_are_durable_before_the_log_names_them(sce
     disk = Disk(monkeypatch)
     feed = scene.queue_feed()
     feed.advance(Queue().batch({0: [insert("orders", 2, ts(30)), watermark(ts(30))], 1: [watermark(ts(20))]}), NOON)
-    (segment,) = feed.delivery.view.held
+    (segment,) = feed.delivery.view.held.values()
     held = scene.output / "_weir/feed/held"
     durable_then = disk.made_durable_before(entry(scene, 2))
     assert str(held / segment.name) in durable_then
@@ -58,7 +58,7 @@ def test_data_files_and_their_names_are_durable_before_the_log_names_them(scene,
     feed = scene.folder_feed()
     deliver(feed)
     assert feed.delivery.log.last_commit is not None
-    (file,) = feed.delivery.log.last_commit.files
+    (file,) = feed.delivery.log.last_commit.steps[0].files
     staged = scene.output / "_weir/feed/staging" / file.staged
     durable_then = disk.made_durable_before(entry(scene, 2))
     assert str(staged.parent) in durable_then[durable_then.index(str(staged)) :]

@@ -5,10 +5,13 @@ import pytest
 
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.pipeline.bad_message import BadMessage
-from spark_jobs.pipeline.job import join
-from spark_jobs.pipeline.queue_feed import HoldQuotaExceeded, SmallBatch
+from spark_jobs.pipeline.intake import HoldQuotaExceeded
+from spark_jobs.pipeline.job import Task, join
+from spark_jobs.pipeline.read import read
 from tests.pipeline.messages import WIDER, ddl, insert, row, ts, watermark
 from tests.pipeline.scene import NOON, Queue, Scene
+
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 CREATE = "CREATE TABLE `orders` (`id` BIGINT PRIMARY KEY,`name` VARCHAR(20))"
 
@@ -41,7 +44,7 @@ def test_held_rows_come_out_when_the_watermark_has_passed_them(scene, queue):
     feed.advance(queue.batch({0: [insert("orders", 2, ts(30)), watermark(ts(30))], 1: [watermark(ts(20))]}), NOON)
     feed.advance(queue.batch({1: [insert("orders", 1, ts(25)), watermark(ts(40))]}), NOON)
     assert scene.keys() == ["1", "2"]
-    assert feed.delivery.view.held == []
+    assert feed.delivery.view.held == {}
     assert list((scene.output / "_weir/feed/held").iterdir()) == []
 
 
@@ -153,9 +156,9 @@ def test_statements_of_one_commit_ts_keep_the_order_of_their_offsets_wherever_th
     feed.advance(queue.batch({0: [ddl("", "CREATE DATABASE `a`", ts(20), schema="a", kind="QUERY")]}), NOON)
     feed.advance(queue.batch({0: [ddl("", "CREATE DATABASE `b`", ts(20), schema="b", kind="QUERY")]}), NOON)
     first, second = feed.delivery.view.held
-    job = msgspec.structs.replace(feed.delivery.new_job(), horizon_ts=ts(50))
-    outcome = join(SmallBatch([], {}, at_end=True).run(job, [], [second.name, first.name]))
-    assert [statement.schema for statement in outcome.statements] == ["a", "b"]
+    job = msgspec.structs.replace(feed.delivery.new_job(), horizon_ts=ts(50), drop_repeats=True)
+    outcome = join([read(job, Task((), (second, first)))])
+    assert [statement.ddl.schema for statement in outcome.statements] == ["a", "b"]
 
 
 def test_a_statement_sent_again_late_gives_csv_rows_no_names_that_are_over(tmp_path, queue):
@@ -306,7 +309,7 @@ def test_without_watermarks_a_target_needs_a_later_event_in_every_partition(scen
 
 def test_the_clock_does_not_end_a_queue_while_the_broker_has_more_than_the_last_batch(scene, queue):
     """The next batch may be a flush interval away."""
-    last = {"t": {0: 2, 1: 0}}
+    last = {"offsets": {"t": {"0": 2, "1": 0}}}
     feed = scene.queue_feed("&watermark=ignore", target_ts=ts(NOON * 1000), is_end=lambda offsets: offsets == last)
     feed.advance(queue.batch({0: [insert("orders", 1, ts(10))], 1: []}), NOON)
     feed.advance(None, NOON + 11)
@@ -347,7 +350,7 @@ def test_text_that_looks_like_a_watermark_inside_a_row_is_just_text(scene, queue
 
 
 def test_too_much_that_waits_stops_reading_and_names_the_lagging_partition(scene, queue, monkeypatch):
-    monkeypatch.setattr("spark_jobs.pipeline.queue_feed.HOLD_QUOTA_BYTES", 1000)
+    monkeypatch.setattr("spark_jobs.pipeline.intake.HOLD_QUOTA_BYTES", 1000)
     feed = scene.queue_feed()
     rows = [insert("orders", key, ts(100 + key)) for key in range(10)]
     with pytest.raises(HoldQuotaExceeded, match="topic t, partition 1"):
@@ -399,18 +402,67 @@ def test_a_new_owner_gives_up_waiting_for_watermarks_though_nothing_new_comes(sc
     assert scene.keys() == ["1"]
 
 
-@pytest.mark.parametrize("policy", ["auto", "require"])
-def test_a_lagging_partition_is_waited_for_without_being_asked_for_all_the_time(scene, queue, policy):
+@pytest.mark.parametrize(
+    ("policy", "lagging"), [("auto", [insert("orders", 2, ts(10))]), ("require", [])], ids=["has rows", "required"]
+)
+def test_a_lagging_partition_is_waited_for_without_being_asked_for_all_the_time(scene, queue, policy, lagging):
     feed = scene.queue_feed(f"&watermark={policy}", target_ts=ts(1000))
-    feed.advance(queue.batch({0: [insert("orders", 1, ts(10)), watermark(ts(20))], 1: []}), NOON)
-    assert feed.delivery.view.totals.held_rows == 1
+    feed.advance(queue.batch({0: [insert("orders", 1, ts(10)), watermark(ts(20))], 1: lagging}), NOON)
+    assert feed.delivery.view.totals.held_rows == 1 + len(lagging)
     assert not feed.wants_time(NOON + 1_000_000)
+
+
+def test_a_partition_that_never_carries_anything_does_not_hold_the_others_for_ever(scene, queue):
+    feed = scene.queue_feed()
+    feed.advance(queue.batch({0: [insert("orders", 1, ts(10)), watermark(ts(20))], 1: []}), NOON)
+    assert not feed.wants_time(NOON + 59)
+    assert feed.wants_time(NOON + 61)
+    feed.advance(None, NOON + 61)
+    assert scene.keys() == ["1"]
+    assert feed.delivery.view.checkpoint_ts == ts(20)
+    assert not feed.wants_time(NOON + 1_000_000)
+    feed.advance(queue.batch({1: [insert("orders", 2, ts(30))], 0: [watermark(ts(40))]}), NOON + 100)
+    assert scene.keys() == ["1"], "now that it has rows it is waited for"
+
+
+def test_the_wait_for_watermarks_begins_with_the_first_row_that_could_have_some(scene, queue):
+    """An idle hour before the producer starts loses no order."""
+    feed = scene.queue_feed()
+    feed.advance(queue.batch({0: [], 1: []}), NOON + 3600)
+    feed.advance(queue.batch({0: [insert("orders", 1, ts(10))]}), NOON + 3610)
+    assert feed.delivery.view.totals.held_rows == 1
+    feed.advance(queue.batch({0: [watermark(ts(20))], 1: [watermark(ts(20))]}), NOON + 3620)
+    assert scene.keys() == ["1"]
+    assert not feed.delivery.view.without_watermarks
+
+
+def test_watermarks_that_appear_after_the_wait_was_given_up_hold_rows_again(scene, queue):
+    feed = scene.queue_feed()
+    feed.advance(queue.batch({0: [insert("orders", 1, ts(10))], 1: []}), NOON)
+    feed.advance(None, NOON + 61)
+    assert feed.delivery.view.without_watermarks
+    feed.advance(queue.batch({0: [insert("orders", 3, ts(90)), watermark(ts(50))], 1: [watermark(ts(50))]}), NOON + 70)
+    assert scene.keys() == ["1"]
+    assert not feed.delivery.view.without_watermarks
+    feed.advance(queue.batch({0: [watermark(ts(95))], 1: [insert("orders", 2, ts(60)), watermark(ts(95))]}), NOON + 80)
+    assert scene.keys() == ["1", "2", "3"]
+
+
+def test_a_topic_found_later_is_waited_for_from_then_on(scene, queue):
+    feed = scene.queue_feed()
+    feed.advance(queue.batch({0: [watermark(ts(50))], 1: [watermark(ts(50))]}), NOON)
+    feed.advance(queue.batch({0: [watermark(ts(60))], 1: [watermark(ts(60))], 2: []}), NOON + 3600)
+    assert feed.delivery.view.checkpoint_ts == ts(50)
+    feed.advance(queue.batch({0: [watermark(ts(70))], 1: [watermark(ts(70))]}), NOON + 3600 + 59)
+    assert feed.delivery.view.checkpoint_ts == ts(50)
+    feed.advance(queue.batch({0: [watermark(ts(80))], 1: [watermark(ts(80))]}), NOON + 3600 + 61)
+    assert feed.delivery.view.checkpoint_ts == ts(80)
 
 
 def test_a_watermark_that_the_search_missed_counts_from_the_next_batch_on(scene, queue):
     feed = scene.queue_feed()
     batch = queue.batch({0: [insert("orders", 1, ts(10)), watermark(ts(20))], 1: [watermark(ts(20))]})
-    batch.scan = lambda needed: []
+    batch.look = lambda marks, needed: []
     feed.advance(batch, NOON)
     feed.advance(queue.batch({0: [insert("orders", 2, ts(30))]}), NOON)
     assert scene.keys() == ["1"]

@@ -6,6 +6,8 @@ from spark_jobs.cdc.errors import EncodeError
 from tests.pipeline.messages import COLUMNS, WIDER, ddl, insert, row, ts
 from tests.pipeline.scene import Scene, deliver, leftovers
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 @pytest.fixture
 def scene(tmp_path):
@@ -144,7 +146,7 @@ def test_csv_rows_carry_names_of_enum_elements_that_the_statement_told(tmp_path)
 def test_csv_rows_carry_the_names_that_held_in_their_place_though_a_statement_of_their_batch_changed_them(
     tmp_path, monkeypatch, workers
 ):
-    monkeypatch.setattr("spark_jobs.pipeline.folder_feed.SMALLEST_SPLIT", 200)
+    monkeypatch.setattr("spark_jobs.sources.folder.enumerator.SMALLEST_SPLIT", 200)
     scene = Scene(tmp_path, sink="protocol=csv&date-separator=none")
     columns = {"id": COLUMNS["id"], "size": ("enum", 4)}
     create = "CREATE TABLE `shirts` (`id` BIGINT PRIMARY KEY,`size` ENUM('S','M','L'))"
@@ -168,7 +170,7 @@ def test_csv_rows_carry_the_names_that_held_in_their_place_though_a_statement_of
 
 def test_a_statement_without_a_commit_ts_is_no_repeat_wherever_the_batch_is_split(tmp_path, monkeypatch):
     """Of a source with whole seconds the statement has the same time as the table's first row."""
-    monkeypatch.setattr("spark_jobs.pipeline.folder_feed.SMALLEST_SPLIT", 500)
+    monkeypatch.setattr("spark_jobs.sources.folder.enumerator.SMALLEST_SPLIT", 500)
     scene = Scene(tmp_path, sink="protocol=canal-json")
     alter = ddl("orders", "ALTER TABLE `orders` ADD COLUMN `age` INT", ts(1000), extension=False)
     wide = row("orders", {"id": "99", "name": "n", "age": "1"}, ts(1000), columns=WIDER, extension=False)

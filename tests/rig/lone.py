@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spark_jobs import failpoints
+from spark_jobs.cdc.filters.selection import selection_of
 from spark_jobs.commitlog.log import Fenced
-from spark_jobs.pipeline.delivery import Delivery, Task
-from spark_jobs.pipeline.folder_feed import FolderFeed
-from spark_jobs.pipeline.job import Job, Outcome, Split
-from spark_jobs.pipeline.ordered import run_split
-from spark_jobs.pipeline.queue_feed import QueueFeed, SmallBatch
+from spark_jobs.pipeline.delivery import Delivery, FeedConfig
 from spark_jobs.sinks import parse_sink
 from spark_jobs.sources import parse_source
+from spark_jobs.sources.base import Batch
+from tests.pipeline.scene import FolderFeed, Queue, QueueFeed
 from tests.rig.upstream import read_lines
 
 FENCED = 3
@@ -87,10 +86,11 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _delivery(place: Place, epoch: int) -> Delivery:
-    config = {"sink": {"csv": {"include_commit_ts": True}}}
+def _delivery(place: Place, epoch: int, source: str) -> Delivery:
+    replica_config = {"sink": {"csv": {"include_commit_ts": True}}}
     options = "&enable-tidb-extension=true" if place.protocol != "csv" else ""
-    task = Task(
+    sink = f"file://{place.output}?protocol={place.protocol}&file-size=4096{options}"
+    config = FeedConfig(
         changefeed_id=CHANGEFEED,
         capture_id=f"lone-{epoch}",
         epoch=epoch,
@@ -98,37 +98,28 @@ def _delivery(place: Place, epoch: int) -> Delivery:
         rewind_id=0,
         floor_ts=0,
         target_ts=0,
-        sink=parse_sink(f"file://{place.output}?protocol={place.protocol}&file-size=4096{options}", config),
-        source_protocol="canal-json",
-        source_time_zone="UTC",
-        dead_letter=False,
-        filter_rules=("*.*",),
-        case_sensitive=False,
+        source=parse_source(source),
+        sink=parse_sink(sink, replica_config),
+        selection=selection_of(replica_config),
         time_zone="UTC",
-        dead_letter_folder=str(place.output.parent / "dead-letters"),
+        folder=str(place.output.parent / "checkpoint"),
     )
-    return Delivery(task, lambda: None)
+    return Delivery(config, lambda: None)
 
 
 def _deliver_folder(place: Place, epoch: int) -> None:
-    source = parse_source(f"file://{place.source}?protocol=canal-json&max-bytes-per-batch=20000")
-    feed = FolderFeed(_delivery(place, epoch), source, _run_here, 2)  # type: ignore[arg-type]
-    feed.delivery.claim(lambda: feed.begin(""))
+    source = f"file://{place.source}?protocol=canal-json&max-bytes-per-batch=20000"
+    feed = FolderFeed(_delivery(place, epoch, source), 2)
     while True:
         if not feed.advance(time.time(), lambda: False, lambda: None):
             feed.delivery.guard()
             time.sleep(0.002)
 
 
-def _run_here(job: Job, splits: list[Split]) -> list[Outcome]:
-    return [run_split(job, split) for split in splits]
-
-
 def _deliver_queue(place: Place, epoch: int) -> None:
-    source = parse_source("kafka://127.0.0.1:1/t?protocol=canal-json&watermark=require")
-    feed = QueueFeed(_delivery(place, epoch), source, time.time())  # type: ignore[arg-type]
-    feed.delivery.claim(lambda: feed.begin({"t": dict.fromkeys(range(place.partitions), 0)}))
-    queue = _Queue(place, feed.delivery.view.offsets["t"])
+    source = "kafka://127.0.0.1:1/t?protocol=canal-json&watermark=require"
+    feed = QueueFeed(_delivery(place, epoch, source), place.partitions, time.time(), lambda position: True)
+    queue = _Queue(place, feed.offsets)
     while True:
         batch = queue.batch()
         if batch is not None:
@@ -143,26 +134,25 @@ class _Queue:
 
     def __init__(self, place: Place, offsets: dict[int, int]) -> None:
         self._paths = {number: str(place.source / str(number)) for number in range(place.partitions)}
-        self._offsets = dict(offsets)
+        self._queue = Queue(place.partitions)
+        self._queue.next = dict(offsets)
         self._bytes = {
-            number: sum(len(line) + 1 for line in read_lines(path, 0)[: self._offsets[number]])
+            number: sum(len(line) + 1 for line in read_lines(path, 0)[: offsets[number]])
             for number, path in self._paths.items()
         }
 
-    def batch(self) -> SmallBatch | None:
+    def batch(self) -> Batch | None:
         """What is new, at most some hundred messages of each partition; None if nothing is."""
-        messages: list[tuple[str, int, list[int], list[bytes | None]]] = []
+        messages: dict[int, list[bytes]] = {}
         at_end = True
         for number, path in self._paths.items():
             lines = read_lines(path, self._bytes[number])
             at_end &= len(lines) <= _MOST_MESSAGES
             lines = lines[:_MOST_MESSAGES]
             if lines:
-                first = self._offsets[number]
-                messages.append(("t", number, list(range(first, first + len(lines))), list(lines)))
-                self._offsets[number] += len(lines)
+                messages[number] = lines
                 self._bytes[number] += sum(len(line) + 1 for line in lines)
-        return SmallBatch(messages, {"t": dict(self._offsets)}, at_end=at_end) if messages else None
+        return self._queue.batch(messages, at_end=at_end) if messages else None
 
 
 _MOST_MESSAGES = 200

@@ -203,14 +203,18 @@ class Rig:
             feed.pump.write_at_once(steps_before)
         return self._add(feed, f"file://{source}?protocol=canal-json")
 
-    def add_topic_feed(self, name: str, protocol: str, kafka: Kafka, *, seed: int, rate: float = 60) -> Feed:
-        topics = Topics(kafka, tuple(f"{name}-{number}" for number in range(TOPICS)), PARTITIONS)
-        workload = Workload(seed, partitions=topics.total)
+    def add_topic_feed(
+        self, name: str, protocol: str, kafka: Kafka, *, seed: int, rate: float = 60, source: str = "canal-json"
+    ) -> Feed:
+        """``source``: what the topics hold; all but canal-json is one ordered stream, in one partition."""
+        marked = source == "canal-json"
+        names = tuple(f"{name}-{number}" for number in range(TOPICS if marked else 1))
+        topics = Topics(kafka, names, PARTITIONS if marked else 1)
+        workload = Workload(seed, partitions=topics.total if marked else 0, protocol=source)
         feed = Feed(name, self.folder / f"{name}-output", protocol, workload, topics, rate)
-        names = ",".join(f"{name}-{number}" for number in range(TOPICS))
-        return self._add(
-            feed, f"kafka://{kafka.bootstrap}/{names}?protocol=canal-json&start=earliest&watermark=require"
-        )
+        waits = "&watermark=require" if marked else ""
+        uri = f"kafka://{kafka.bootstrap}/{','.join(names)}?protocol={source}&start=earliest{waits}"
+        return self._add(feed, uri)
 
     def _add(self, feed: Feed, source_uri: str) -> Feed:
         csv = feed.watch.protocol == "csv"

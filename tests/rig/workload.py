@@ -1,8 +1,8 @@
 """What happens in an upstream database, from a seed: inserts, updates and deletes of the same keys, transactions over
 several tables, DDL, watermarks on every partition, and rows that are sent again below a watermark.
 
-The messages are TiCDC's canal-json with ``_tidb``. Beside them stands the ledger: what a reader of the output must
-find.
+The messages are TiCDC's canal-json with ``_tidb``, or another protocol's (``forms``). Beside them stands the ledger:
+what a reader of the output must find.
 """
 
 import json
@@ -11,6 +11,8 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
+
+from tests.rig.forms import Form
 
 Image = dict[str, str | None]
 Column = tuple[str, int]
@@ -82,9 +84,11 @@ class _Table:
 
 class Workload:
     """``next`` is one step: a transaction, a statement, a watermark, or something sent again. ``partitions`` 0: a
-    folder, one ordered stream without watermarks."""
+    folder, one ordered stream without watermarks, as every stream of another ``protocol`` is."""
 
-    def __init__(self, seed: int, *, partitions: int = 0) -> None:
+    def __init__(self, seed: int, *, partitions: int = 0, protocol: str = "canal-json") -> None:
+        self._form = Form(protocol, SCHEMA) if protocol != "canal-json" else None
+        self._last_ts = 0
         self.ledger = Ledger()
         self.partitions = partitions
         self._random = random.Random(seed)
@@ -126,6 +130,13 @@ class Workload:
         if self._random.random() < 0.002:
             self._ms += 3 * 3600 * 1000
         return self._now()
+
+    def _stamp(self, commit_ts: int) -> int:
+        """The commit-ts by which a reader knows a change: made up, message by message, where the form has none."""
+        if self._form is None or self._form.timed:
+            return commit_ts
+        self._last_ts = max(commit_ts >> 18 << 18, self._last_ts + 1)
+        return self._last_ts
 
     def _recent_ts(self) -> int:
         """Somewhere in the last few transactions, so that some rows wait; never back."""
@@ -169,32 +180,42 @@ class Workload:
         return self._statement(table, query, "ALTER")
 
     def _statement(self, table: _Table, query: str, kind: str) -> list[Message]:
-        table.version = self._tick()
+        table.version = self._stamp(self._tick())
         self.ledger.statements += 1
+        if self._form is not None:
+            return [Message(0, value) for value in self._form.statement(table.name, query, kind, table.version)]
         text = {**_message(SCHEMA, table.name, kind, table.version), "isDdl": True, "sql": query}
         return [Message(0, _encoded(text))]
 
     def _any(self) -> _Table:
-        return self._random.choice(list(self._tables.values()))
+        return self._random.choice(self._all())
+
+    def _all(self) -> list[_Table]:
+        return list(self._tables.values())
 
     def _transaction(self) -> list[Message]:
         commit_ts = self._tick()
         touched: set[tuple[str, str]] = set()
-        messages = []
+        changes: list[Change] = []
         for _ in range(self._random.choice((1, 1, 1, 2, 5))):
             change = self._change(self._any(), commit_ts, touched)
             if change is not None:
-                messages.append(self._row(change))
+                changes.append(change)
+        if self._form is not None:
+            columns = {table.name: {name: kind for name, (kind, _) in table.columns.items()} for table in self._all()}
+            return [Message(0, value) for value in self._form.transaction(changes, columns)]
+        messages = [self._row(change) for change in changes]
         self._recent.extend((commit_ts, message) for message in messages)
         return messages
 
     def _change(self, table: _Table, commit_ts: int, touched: set[tuple[str, str]]) -> Change | None:
-        table.version = table.version or commit_ts
         operation = self._random.choice("IIUUUD") if table.rows else "I"
         key = str(table.next_key) if operation == "I" else self._random.choice(list(table.rows))
         if (table.name, key) in touched:
             return None
         touched.add((table.name, key))
+        commit_ts = self._stamp(commit_ts)
+        table.version = table.version or commit_ts
         before = dict(table.rows[key]) if operation != "I" else None
         after = self._image(table, key) if operation != "D" else None
         if operation == "I":

@@ -12,6 +12,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -211,6 +212,16 @@ def _tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-20:]) if log.exists() else "(none)"
 
 
+def _why_taken(port: int) -> str:
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError as error:
+            return str(error.strerror)
+    return ""
+
+
 def main() -> int:
     """A broker in the foreground."""
     parser = argparse.ArgumentParser(prog="make kafka", description="A Kafka broker for trying things by hand.")
@@ -219,6 +230,13 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=Path("build/kafka"), help="keeps its topics until removed")
     parser.add_argument("--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="created if absent")
     chosen = parser.parse_args()
+    for port in (chosen.port, chosen.controller_port):
+        if taken := _why_taken(port):
+            print(
+                f"make kafka: port {port} cannot be used ({taken}); choose others with ARGS='--port 19092 …'",
+                file=sys.stderr,
+            )
+            return 1
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with broker(chosen.folder.absolute(), chosen.port, chosen.controller_port) as kafka:
         for name, _, partitions in (topic.partition(":") for topic in chosen.topic):

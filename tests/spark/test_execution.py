@@ -1,19 +1,17 @@
 """What Spark runs gives the same bytes as what this process runs."""
 
 import functools
-import json
+import threading
 
 import pytest
 
 from spark_jobs.cdc.errors import DecodeError
-from spark_jobs.host import execution
+from spark_jobs.host.execution import Execution
 from spark_jobs.pipeline.bad_message import BadMessage
-from spark_jobs.pipeline.folder_feed import FolderFeed
-from spark_jobs.pipeline.queue_feed import Batch, QueueFeed, SmallBatch
-from spark_jobs.sources.kafka_tail import KafkaTail
+from spark_jobs.pipeline.flow import Flow
 from tests.pipeline.messages import WIDER, ddl, insert, row, ts, watermark
-from tests.pipeline.scene import NOON, Scene, deliver, run_here
-from tests.spark.parsed import folder_source, kafka_source
+from tests.pipeline.scene import Scene, deliver, run_here
+from tests.rig.waiting import wait_for
 
 CREATE = "CREATE TABLE `orders` (`id` BIGINT PRIMARY KEY,`name` VARCHAR(20))"
 ROWS = 4000
@@ -42,16 +40,47 @@ def queue_messages(partition):
     return [*messages, watermark(end), insert("items", 10**6 + partition, end + 1)]
 
 
-def read_batch(session, source, topic, count):
-    """A finished topic as the frame of a micro-batch."""
-    frame = (
-        session.read.format("kafka")
-        .option("kafka.bootstrap.servers", source.brokers)
-        .option("subscribe", topic)
-        .option("endingOffsets", json.dumps({topic: {str(number): end for number, end in count.items()}}))
-        .load()
-    )
-    return frame.select("topic", "partition", "offset", "value")
+class Fed:
+    """A changefeed of a topic on a real session, until ``done`` says that enough is committed."""
+
+    def __init__(self, session, scene, source):
+        self.delivery = scene.owner(source)
+        self._changed = threading.Event()
+        execution = Execution(session, "feed")
+        self.flow = Flow(
+            session,
+            self.delivery,
+            execution,
+            execution.workers,
+            folder=str(scene.path / "spark"),
+            start="",
+            start_ts=0,
+            rewind_ts=0,
+            committed=self._changed.set,
+            say=lambda sentence: None,
+        )
+
+    def run_until(self, done):
+        self.flow.claim()
+        self.flow.start()
+        try:
+            wait_for(lambda: self._looked(done), "what is in the topic")
+        finally:
+            self.flow.stop()
+        return self.delivery.view
+
+    def _looked(self, done):
+        self.flow.raise_fault()
+        return done(self.delivery.view)
+
+
+@pytest.fixture(params=["here", "in workers"])
+def place(request, monkeypatch):
+    """Where a batch is read: in this process, or in Spark's workers, however little it is."""
+    if request.param == "in workers":
+        monkeypatch.setattr("spark_jobs.pipeline.intake.SMALL_BYTES", 0)
+        monkeypatch.setattr("spark_jobs.pipeline.lookout.SMALL_BYTES", 0)
+    return request.param
 
 
 @pytest.mark.parametrize(
@@ -61,89 +90,66 @@ def read_batch(session, source, topic, count):
         "protocol=csv",
         "protocol=canal-json&dialect=canal",
     ],
-    ids=["relayed", "csv", "encoded"],
+    ids=["passed on", "csv", "encoded"],
 )
-def test_a_large_batch_of_a_queue_gives_the_files_of_a_small_one(session, kafka, tmp_path, sink):
+def test_a_batch_in_workers_gives_the_files_of_one_in_this_process(session, kafka, tmp_path, monkeypatch, sink):
     topic = f"large-{sink.split('&')[-1].replace('=', '-')}"
     kafka.create_topic(topic, partitions=2)
-    ends = {number: kafka.produce(topic, queue_messages(number), partition=number) for number in range(2)}
-    source = kafka_source(f"kafka://{kafka.bootstrap}/{topic}?protocol=canal-json")
-    frame = read_batch(session, source, topic, ends)
-    tail = KafkaTail(source)
+    for number in range(2):
+        kafka.produce(topic, queue_messages(number), partition=number)
     outputs = []
-    for name in ("small", "large"):
+    for name, small in (("here", 1 << 30), ("workers", 0)):
+        monkeypatch.setattr("spark_jobs.pipeline.intake.SMALL_BYTES", small)
+        monkeypatch.setattr("spark_jobs.pipeline.lookout.SMALL_BYTES", small)
         (tmp_path / name).mkdir()
         scene = Scene(tmp_path / name, sink=sink)
-        feed = QueueFeed(scene.owner(), source, NOON)
-        feed.delivery.claim(functools.partial(feed.begin, {topic: {0: 0, 1: 0}}))
-        batch: Batch
-        if name == "small":
-            batch = SmallBatch(execution.by_partition(frame.toArrow()), {topic: ends}, at_end=True)
-        else:
-            batch = execution.LargeBatch(session, frame, tail, {topic: {0: 0, 1: 0}}, {topic: ends}, at_end=True)
-        feed.advance(batch, NOON)
-        assert feed.delivery.view.totals.rows == 2 * ROWS
-        assert feed.delivery.view.totals.held_rows == 2
-        assert feed.delivery.view.resolved_ts == ts(10 * ROWS)
-        assert len(feed.delivery.view.tables) == 3
+        source = f"kafka://{kafka.bootstrap}/{topic}?protocol=canal-json&start=earliest"
+        view = Fed(session, scene, source).run_until(lambda view: view.totals.rows >= 2 * ROWS)
+        assert view.totals.rows == 2 * ROWS
+        assert view.totals.held_rows == 2
+        assert view.resolved_ts == ts(10 * ROWS)
+        assert len(view.tables) == 3
         outputs.append(contents(scene))
-    tail.close()
     assert outputs[0] == outputs[1]
     assert len([path for path in outputs[0] if "/orders/" in path and "/meta/" not in path]) >= 2
 
 
-def test_what_was_held_comes_out_of_a_large_batch_too(session, kafka, tmp_path):
-    kafka.create_topic("held", partitions=1)
-    kafka.produce("held", [insert("orders", key, ts(100 + key)) for key in range(20)] + [watermark(ts(50))])
-    source = kafka_source(f"kafka://{kafka.bootstrap}/held?protocol=canal-json")
-    tail = KafkaTail(source)
+def test_what_was_held_comes_out_wherever_it_is_read(session, kafka, tmp_path, place):
+    topic = f"held-{place.replace(' ', '-')}"
+    kafka.create_topic(topic, partitions=1)
+    kafka.produce(topic, [insert("orders", key, ts(100 + key)) for key in range(20)] + [watermark(ts(50))])
     scene = Scene(tmp_path)
-    feed = QueueFeed(scene.owner(), source, NOON)
-    feed.delivery.claim(lambda: feed.begin({"held": {0: 0}}))
-    first = read_batch(session, source, "held", {0: 21})
-    feed.advance(execution.LargeBatch(session, first, tail, {"held": {0: 0}}, {"held": {0: 21}}, at_end=True), NOON)
-    assert feed.delivery.view.totals.held_rows == 20
-    kafka.produce("held", [watermark(ts(109))])
-    second = read_batch(session, source, "held", {0: 22}).where("offset >= 21")
-    feed.advance(execution.LargeBatch(session, second, tail, {"held": {0: 21}}, {"held": {0: 22}}, at_end=True), NOON)
-    tail.close()
+    source = f"kafka://{kafka.bootstrap}/{topic}?protocol=canal-json&start=earliest"
+    Fed(session, scene, source).run_until(lambda view: view.totals.held_rows == 20)
+    kafka.produce(topic, [watermark(ts(109))])
+    Fed(session, scene, source).run_until(lambda view: view.totals.held_rows == 10)
     assert scene.keys() == [str(key) for key in range(10)]
-    assert feed.delivery.view.totals.held_rows == 10
 
 
-def test_a_bad_message_comes_back_from_a_worker_with_its_place(session, kafka, tmp_path):
-    kafka.create_topic("bad-in-worker")
-    kafka.produce("bad-in-worker", [insert("orders", 1, ts(1)), b'{"type":"INSERT"'])
-    source = kafka_source(f"kafka://{kafka.bootstrap}/bad-in-worker?protocol=canal-json&watermark=ignore")
-    feed = QueueFeed(Scene(tmp_path).owner(), source, NOON)
-    feed.delivery.claim(lambda: feed.begin({"bad-in-worker": {0: 0}}))
-    frame = read_batch(session, source, "bad-in-worker", {0: 2})
-    tail = KafkaTail(source)
-    offsets = {"bad-in-worker": {0: 0}}
-    batch = execution.LargeBatch(session, frame, tail, offsets, {"bad-in-worker": {0: 2}}, at_end=True)
-    with pytest.raises(
-        BadMessage, match="topic bad-in-worker, partition 0, offset 1: not a canal-json message"
-    ) as caught:
-        feed.advance(batch, NOON)
+def test_a_bad_message_has_its_place_wherever_it_is_read(session, kafka, tmp_path, place):
+    topic = f"bad-{place.replace(' ', '-')}"
+    kafka.create_topic(topic)
+    kafka.produce(topic, [insert("orders", 1, ts(1)), b'{"type":"INSERT"'])
+    source = f"kafka://{kafka.bootstrap}/{topic}?protocol=canal-json&watermark=ignore&start=earliest"
+    expected = f"topic {topic}, partition 0, offset 1: not a canal-json message"
+    with pytest.raises(BadMessage, match=expected) as caught:
+        Fed(session, Scene(tmp_path), source).run_until(lambda view: view.totals.rows)
     assert caught.value.code == DecodeError.code
-    tail.close()
 
 
 @pytest.mark.parametrize(
     "sink", ["protocol=canal-json&enable-tidb-extension=true", "protocol=csv"], ids=["json", "csv"]
 )
 def test_splits_on_spark_give_the_files_of_splits_in_this_process(session, tmp_path, monkeypatch, sink):
-    monkeypatch.setattr("spark_jobs.pipeline.folder_feed.SMALLEST_SPLIT", 100_000)
-    monkeypatch.setattr("spark_jobs.host.execution.SMALL_SPLIT_BYTES", 0)
+    monkeypatch.setattr("spark_jobs.sources.folder.enumerator.SMALLEST_SPLIT", 100_000)
+    monkeypatch.setattr("spark_jobs.pipeline.intake.SMALL_BYTES", 0)
     outputs = []
-    for name, run in (("here", run_here), ("spark", lambda job, splits: execution.run_splits(session, job, splits))):
+    for name, run in (("here", run_here), ("spark", Execution(session, "feed"))):
         (tmp_path / name).mkdir()
         scene = Scene(tmp_path / name, sink=sink)
         scene.put("a.json", *queue_messages(0)[:1500])
         scene.put("b.json", *queue_messages(0)[1500:])
-        source = folder_source(f"file://{scene.source}?protocol=canal-json")
-        feed = FolderFeed(scene.owner(), source, run, 2)
-        feed.delivery.claim(functools.partial(feed.begin, ""))
+        feed = scene.folder_feed(workers=2, run=run)
         deliver(feed)
         scene.put("c.json", *(insert("parcels", number, ts(10 * ROWS + number)) for number in range(1500)))
         deliver(feed)
@@ -154,15 +160,14 @@ def test_splits_on_spark_give_the_files_of_splits_in_this_process(session, tmp_p
 
 
 def test_a_file_that_a_worker_cannot_read_is_named(session, tmp_path, monkeypatch):
-    monkeypatch.setattr("spark_jobs.host.execution.SMALL_SPLIT_BYTES", 0)
+    monkeypatch.setattr("spark_jobs.pipeline.intake.SMALL_BYTES", 0)
     scene = Scene(tmp_path)
     path = scene.put("a.json", insert("orders", 1, ts(1)))
 
-    def run(job, splits):
+    def run(function, items, /, *, small):
         path.unlink()
-        return execution.run_splits(session, job, splits)
+        return Execution(session, "feed")(function, items, small=small)
 
-    feed = FolderFeed(scene.owner(), folder_source(f"file://{scene.source}?protocol=canal-json"), run, 1)
-    feed.delivery.claim(lambda: feed.begin(""))
+    feed = scene.folder_feed(run=functools.partial(run))
     with pytest.raises(Exception, match=r"CDC:ErrSourceFileUnreadable.*a\.json is gone"):
         deliver(feed)

@@ -22,7 +22,7 @@ from spark_jobs.cdc.ddl.actions import REPLICATED, Action
 from spark_jobs.cdc.errors import ConfigError
 from spark_jobs.cdc.events import ABSENT, DELETE, INSERT, UPDATE, Row, RowChange, RowKind, TableSchema
 from spark_jobs.cdc.filters.expression import Expression
-from spark_jobs.cdc.filters.go_regex import GoRegex, RegexError
+from spark_jobs.cdc.filters.regex import GoRegex, RegexError
 from spark_jobs.cdc.filters.tables import INVALID, TableFilter, TableRules
 from spark_jobs.cdc.memory import remember
 
@@ -236,9 +236,8 @@ def _joined(patterns: tuple[str, ...]) -> GoRegex | None:
             GoRegex(pattern)
             joined = GoRegex("|".join(patterns[:number]), ignore_case=True)
         except RegexError as error:
-            raise ConfigError(
-                f"ignore_sql {number} ({pattern!r}), character {error.at + 1}: {error}", code=INVALID
-            ) from error
+            where = "" if error.at is None else f", character {error.at + 1}"
+            raise ConfigError(f"ignore_sql {number} ({pattern!r}){where}: {error}", code=INVALID) from error
     return joined
 
 

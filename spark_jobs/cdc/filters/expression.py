@@ -46,7 +46,7 @@ from spark_jobs.cdc.filters.expression_terms import (
     unsigned,
 )
 from spark_jobs.cdc.filters.expression_values import Datum, Kind, bytes_of, exact
-from spark_jobs.cdc.filters.go_regex import GoRegex, RegexError
+from spark_jobs.cdc.filters.regex import GoRegex, RegexError
 
 COLUMN_NOT_FOUND: Final = "CDC:ErrExpressionColumnNotFound"
 MAX_LENGTH: Final = 16_384

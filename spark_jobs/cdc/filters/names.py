@@ -12,7 +12,7 @@ r"""Patterns for names of schemas, tables and columns, as TiDB's table filter wr
 import re
 from typing import Final, NoReturn
 
-from spark_jobs.cdc.filters.go_regex import GoRegex, RegexError
+from spark_jobs.cdc.filters.regex import GoRegex, RegexError
 
 _REGEX: Final = re.compile(r"/((?:\\.|[^/])+)/", re.DOTALL)
 _QUOTED: Final = {

@@ -153,7 +153,25 @@ def to_text(type_: ColumnType, dialect: Dialect) -> ToText:
         return lambda value: str(number(value))
     if type_.name in BINARY_TYPES:
         return _write_bytes
+    if not type_.name:
+        return _UNTYPED[dialect]
     return _FLOAT_TEXT.get((type_.name, dialect), _write_text)  # type: ignore[return-value]
+
+
+def _untyped(double: Callable[[float], str]) -> ToText:
+    """For a column whose type the source does not name: the value says what it is."""
+    texts: dict[type, Callable[..., str]] = {int: str, float: double, bytes: _write_bytes, str: _write_text}
+
+    def text(value: Value) -> str:
+        write = texts.get(type(value))
+        if write is None:
+            raise ValueError(f"{value!r:.80} is no value")
+        return write(value)
+
+    return text
+
+
+_UNTYPED: Final[dict[Dialect, ToText]] = {Dialect.TICDC: _untyped(plain64), Dialect.CANAL: _untyped(java64)}
 
 
 @lru_cache(maxsize=1024)

@@ -25,7 +25,7 @@ import msgspec
 
 from spark_jobs.cdc.errors import ConfigError, DataError
 from spark_jobs.cdc.events import ABSENT, RowChange, TableSchema, Value
-from spark_jobs.cdc.filters.go_regex import GoRegex, RegexError
+from spark_jobs.cdc.filters.regex import GoRegex, RegexError
 from spark_jobs.cdc.memory import remember
 from spark_jobs.cdc.mysql.types import Dialect
 from spark_jobs.cdc.mysql.values import to_text

@@ -20,14 +20,19 @@ from spark_jobs.cdc.events import DELETE, INSERT, Column, Event, RowChange, Tabl
 
 
 class HalfJoiner:
-    """Takes events in order and gives them back in order, halves joined. Keeps ``limit`` events at most."""
+    """Takes events in order and gives them back in order, halves joined. Keeps ``limit`` events at most.
+
+    ``joined_at``: the place, in the queue as it was, of the event that the last one completed; -1: it was none's half.
+    """
 
     def __init__(self, limit: int = 1000) -> None:
+        self.joined_at = -1
         self._limit = limit
         self._waiting: deque[Event] = deque()
 
     def add(self, event: Event) -> list[Event]:
         """Takes the next event; returns those that need not wait any more."""
+        self.joined_at = -1
         if not (self._waiting and isinstance(event, RowChange) and event.half == "after" and self._join(event)):
             self._waiting.append(event)
         free: list[Event] = []
@@ -53,6 +58,7 @@ class HalfJoiner:
             if isinstance(before, RowChange) and _is_before_half(before) and _same_update(before, after):
                 table = _common_table(before.table, after.table)
                 self._waiting[index] = msgspec.structs.replace(after, table=table, before=before.before, half="")
+                self.joined_at = index
                 return True
         return False
 

@@ -24,16 +24,16 @@ from typing import Final
 import msgspec
 
 from spark_jobs.cdc.events import ABSENT, DELETE, INSERT, UPDATE, Row, RowChange, TableSchema
+from spark_jobs.cdc.memory import Memory
 
 _ORDER: Final = {DELETE: 0, UPDATE: 1, INSERT: 2}
-_CACHED_TABLES: Final = 1000
 
 
 class UpdateSplitter:
     """Cuts key-changing updates; remembers which columns are keys of each table."""
 
     def __init__(self) -> None:
-        self._keys: dict[int, tuple[TableSchema, tuple[int, ...]]] = {}
+        self._keys: Memory[int, tuple[TableSchema, tuple[int, ...]]] = Memory()
 
     def split(self, changes: Sequence[RowChange]) -> Sequence[RowChange]:
         """The changes of one table with one commit-ts, in order; returns the same sequence if nothing is to be cut."""
@@ -59,10 +59,8 @@ class UpdateSplitter:
     def _key_places(self, table: TableSchema) -> tuple[int, ...]:
         known = self._keys.get(id(table))
         if known is None:
-            if len(self._keys) >= _CACHED_TABLES:
-                self._keys.clear()
-            # the table is kept, so that its id stays its own
-            known = self._keys[id(table)] = (table, key_places(table))
+            known = table, key_places(table)  # the table is kept, so that its id stays its own
+            self._keys.remember(id(table), known)
         return known[1]
 
 

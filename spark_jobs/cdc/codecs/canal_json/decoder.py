@@ -1,95 +1,51 @@
 """Canal-JSON messages to events: TiCDC's, those of TiCDC before v5.4, and Canal's own FlatMessage.
 
-Rules
-
-1. INSERT and DELETE have their rows in ``data``. UPDATE has the new rows in ``data`` and the old ones in ``old``, in
-   the same order; a column that ``old`` leaves out did not change, so its old value is the one in ``data``. Neither
-   the source nor the event tells such a column from one that was written with an equal value. An UPDATE whose ``old``
-   is null changed nothing.
-2. TiCDC before v5.4 repeats ``data`` in the ``old`` of a DELETE; it is not looked at.
-3. Canal packs the rows of one binlog event into one message; each becomes an event of its own, in order.
-4. Statements, watermarks, heartbeats, XA and GTID marks have no rows. DML in statement format is a statement too.
+The same as ``canal_json/opener`` with its rows decoded, and a blank line is refused. A message in a known wording
+becomes its event at once, without the ``OpenRow`` between them.
 """
 
-import binascii
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec import MsgspecError, Raw
-from msgspec.structs import astuple, replace
+from msgspec import MsgspecError
+from msgspec.structs import astuple
 
-from spark_jobs.cdc.codec_options import Options
-from spark_jobs.cdc.codecs.canal_json.envelope import NO_EXTENSION, PROTOCOL, Envelope, Kind, open_envelope
+from spark_jobs.cdc.codecs.canal_json.envelope import Envelope
+from spark_jobs.cdc.codecs.canal_json.events import row_changes, without_rows
 from spark_jobs.cdc.codecs.canal_json.layout import NEXT_ROW
-from spark_jobs.cdc.codecs.canal_json.structure import Structure, Structures
+from spark_jobs.cdc.codecs.canal_json.opener import Opener, OpenRows
 from spark_jobs.cdc.codecs.canal_json.wording import Wording, Wordings
 from spark_jobs.cdc.errors import DecodeError
-from spark_jobs.cdc.events import (
-    DELETE,
-    INSERT,
-    NO_ORIGIN,
-    UPDATE,
-    Ddl,
-    Event,
-    Heartbeat,
-    Origin,
-    Row,
-    RowChange,
-    RowKind,
-    TransactionMark,
-    Watermark,
-)
-
-_KINDS = {"INSERT": INSERT, "UPDATE": UPDATE, "DELETE": DELETE}
+from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, Event, RowChange
 
 
 class Decoder:
     """Reads every dialect; takes no options."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        Options(PROTOCOL, options, ())
-        self._structure_of = Structures().of
+        self._opener = Opener(options)
+        self.structure: Final = self._opener.structures.of
+        """The structure of a message with rows: the same object as long as it stays; raises ``DecodeError``."""
         self._wordings = Wordings(_worded_change, self._read_whole)
         self.decode: Final = self._wordings.read
         """The events of a message; raises ``DecodeError``."""
 
     def _read_whole(self, message: bytes) -> Sequence[Event]:
-        envelope = open_envelope(message)
-        events = self.events(envelope)
-        if len(events) == 1 and type(events[0]) is RowChange:
-            self._wordings.learn(message, envelope, self._structure_of)
-        return events
+        opened = self._opener.open_whole(message)
+        if isinstance(opened, OpenRows):
+            events = opened.changes()
+            if len(events) == 1:
+                self._wordings.learn(message, opened.envelope, self.structure)
+            return events
+        return opened
 
     def events(self, envelope: Envelope) -> Sequence[Event]:
         """The events of a message whose envelope is open already; raises ``DecodeError``."""
-        kind = _KINDS.get(envelope.type)
-        rows = envelope.data
-        if kind is None or not rows or envelope.is_ddl:
-            make = _WITHOUT_ROWS.get(envelope.kind)
-            return (make(envelope),) if make is not None else ()
-        structure_of = self._structure_of
-        structure = structure_of(envelope)
-        old = envelope.old
-        if len(rows) == 1 and (not old or (len(old) == 1 and kind is not INSERT)):
-            read_row = structure.row
-            row = read_row(rows[0])
-            if kind is INSERT:
-                return (_change(envelope, structure, INSERT, None, row),)
-            if kind is DELETE:
-                return (_change(envelope, structure, DELETE, row, None),)
-            before = structure.old_row(old[0], row) if old else row
-            return (_change(envelope, structure, UPDATE, before, row),)
-        return _changes(envelope, structure, kind, rows)
-
-    def structure(self, envelope: Envelope) -> Structure:
-        """The structure of a message with rows: the same object as long as it stays; raises ``DecodeError``."""
-        return self._structure_of(envelope)
+        return row_changes(envelope, self.structure(envelope)) if envelope.is_row else without_rows(envelope)
 
 
-def _worded_change(
-    wording: Wording[Structure], rows: bytes, es: int, ts: int, commit_ts: int
-) -> tuple[RowChange] | None:
-    kind, structure = wording.kind, wording.subject
+def _worded_change(wording: Wording, rows: bytes, es: int, ts: int, commit_ts: int) -> tuple[RowChange] | None:
+    kind, structure = wording.kind, wording.structure
     plain, table, sequence = structure.plain, structure.table, wording.sequence
     old = b""
     if kind is UPDATE:
@@ -106,107 +62,4 @@ def _worded_change(
         return None
 
 
-_REFUSED: Final = (MsgspecError, DecodeError, ValueError)
-
-
-def _changes(envelope: Envelope, structure: Structure, kind: RowKind, rows: list[Raw]) -> list[Event]:
-    if kind is UPDATE:
-        olds: Sequence[Raw | None] = envelope.old or [None] * len(rows)
-        if len(olds) != len(rows):
-            raise DecodeError(PROTOCOL, f"{len(rows)} rows in data and {len(olds)} in old")
-        return [_update(envelope, structure, old, new) for old, new in zip(olds, rows, strict=True)]
-    if kind is DELETE:
-        return [_change(envelope, structure, DELETE, structure.row(row), None) for row in rows]
-    if envelope.old:
-        raise DecodeError(PROTOCOL, "an INSERT with old")
-    return [_change(envelope, structure, INSERT, None, structure.row(row)) for row in rows]
-
-
-def _update(envelope: Envelope, structure: Structure, old: Raw | None, new: Raw) -> RowChange:
-    after = structure.row(new)
-    before = after if old is None else structure.old_row(old, after)
-    return _change(envelope, structure, UPDATE, before, after)
-
-
-def _change(
-    envelope: Envelope, structure: Structure, kind: RowKind, before: Row | None, after: Row | None
-) -> RowChange:
-    tidb = envelope.extension or NO_EXTENSION
-    change = RowChange(
-        kind=kind,
-        table=structure.table,
-        before=before,
-        after=after,
-        commit_ts=tidb.commit_ts,
-        es_ms=envelope.es,
-        ts_ms=envelope.ts,
-        sequence=envelope.id,
-    )
-    if envelope.gtid or tidb.only_handle_key or tidb.claim_check_location or tidb.rowkey:
-        return replace(
-            change,
-            only_handle_key=tidb.only_handle_key,
-            claim_check=tidb.claim_check_location,
-            row_key=row_key(tidb.rowkey),
-            origin=_origin(envelope),
-        )
-    return change
-
-
-def row_key(text: str) -> bytes:
-    """``_tidb.rowkey`` as bytes; raises ``DecodeError``."""
-    try:
-        return binascii.a2b_base64(text, strict_mode=True)
-    except ValueError as error:
-        raise DecodeError(PROTOCOL, f"rowkey is not base64: {error}") from None
-
-
-def _origin(envelope: Envelope) -> Origin:
-    return Origin(gtid=envelope.gtid) if envelope.gtid else NO_ORIGIN
-
-
-def _statement(envelope: Envelope) -> Ddl:
-    return Ddl(
-        schema=envelope.database,
-        table=envelope.table,
-        query=envelope.sql or "",
-        canal_type=envelope.type,
-        is_ddl=envelope.is_ddl,
-        commit_ts=envelope.commit_ts,
-        es_ms=envelope.es,
-        ts_ms=envelope.ts,
-        sequence=envelope.id,
-        origin=_origin(envelope),
-    )
-
-
-def _watermark(envelope: Envelope) -> Watermark:
-    if envelope.watermark_ts == 0:
-        raise DecodeError(PROTOCOL, "a watermark without _tidb.watermarkTs")
-    return Watermark(watermark_ts=envelope.watermark_ts, es_ms=envelope.es, ts_ms=envelope.ts)
-
-
-def _heartbeat(envelope: Envelope) -> Heartbeat:
-    return Heartbeat(es_ms=envelope.es, ts_ms=envelope.ts, origin=_origin(envelope))
-
-
-def _mark(envelope: Envelope) -> TransactionMark:
-    return TransactionMark(
-        kind=envelope.type,  # type: ignore[arg-type]  # MARK_TYPES are its kinds
-        query=envelope.sql or "",
-        commit_ts=envelope.commit_ts,
-        es_ms=envelope.es,
-        ts_ms=envelope.ts,
-        sequence=envelope.id,
-        schema=envelope.database,
-        table=envelope.table,
-        origin=_origin(envelope),
-    )
-
-
-_WITHOUT_ROWS: dict[Kind, Callable[[Envelope], Event]] = {
-    Kind.STATEMENT: _statement,
-    Kind.WATERMARK: _watermark,
-    Kind.HEARTBEAT: _heartbeat,
-    Kind.MARK: _mark,
-}
+_REFUSED: Final = (MsgspecError, DecodeError, ValueError, RecursionError)

@@ -33,7 +33,7 @@ from spark_jobs.cdc.events import (
     TransactionMark,
     Watermark,
 )
-from spark_jobs.cdc.memory import remember
+from spark_jobs.cdc.memory import MAX_COLUMNS, Memory
 from spark_jobs.cdc.mysql.types import Dialect
 from spark_jobs.cdc.rows.key_only import refuse_key_only
 
@@ -43,7 +43,7 @@ class Encoder:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.options = encode_options(options)
-        self._plans: dict[int, TablePlans] = {}
+        self._plans: Memory[int, TablePlans] = Memory(MAX_COLUMNS)
         self._last: TablePlans | None = None
         self._extension = self.options.extension
         self._times = Times()
@@ -90,7 +90,7 @@ class Encoder:
 
     def _add(self, table: TableSchema) -> TablePlans:
         plans = TablePlans(table, self.options, self._times)
-        remember(self._plans, id(table), plans)
+        self._plans.remember(id(table), plans, len(table.columns) + 1)
         return plans
 
     def _ticdc_statement(self, ddl: Ddl) -> bytes:

@@ -29,7 +29,7 @@ from spark_jobs.cdc.codecs.canal_json.layout import RowParts, Times, canal_row_p
 from spark_jobs.cdc.codecs.canal_json.options import EncodeOptions
 from spark_jobs.cdc.codecs.canal_json.rows import Conversion
 from spark_jobs.cdc.codecs.canal_json.text import json_of
-from spark_jobs.cdc.codecs.canal_json.writers import Form, message_writer, parts_finder, usual_row
+from spark_jobs.cdc.codecs.canal_json.writers import Pattern, message_writer, parts_finder, usual_row
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import (
     ABSENT,
@@ -44,7 +44,7 @@ from spark_jobs.cdc.events import (
     TableSchema,
     Value,
 )
-from spark_jobs.cdc.memory import remember
+from spark_jobs.cdc.memory import Memory
 from spark_jobs.cdc.mysql.types import (
     CANAL_NULL_CODES,
     Dialect,
@@ -57,6 +57,9 @@ from spark_jobs.cdc.mysql.types import (
 )
 from spark_jobs.cdc.mysql.values import to_text
 from spark_jobs.cdc.rows.eligibility import handle_key
+
+_MAX_VARIANTS: Final = 4096
+"""Of one table: sets of codes, or of columns that rows carry."""
 
 WRONG_VALUE: Final = (ValueError, TypeError, AttributeError)
 
@@ -78,7 +81,7 @@ class RowPlan:
         self._mysql_types = json_of(
             {column.name: _mysql_type(column, options) for column in self._columns}, self._dialect
         )
-        self._parts: dict[tuple[int, ...], tuple[Any, ...]] = {}
+        self._parts: Memory[tuple[int, ...], tuple[Any, ...]] = Memory(_MAX_VARIANTS)
         form = self._form(options, times)
         self.write: Final = message_writer(form)
         """The message of a change: see ``message_writer``."""
@@ -88,9 +91,9 @@ class RowPlan:
         Raises what ``WRONG_VALUE`` names.
         """
 
-    def _form(self, options: EncodeOptions, times: Times) -> Form:
+    def _form(self, options: EncodeOptions, times: Times) -> Pattern:
         wider = [(index, wider_code(self.table.columns[index].type)) for index, _ in self._codes]
-        return Form(
+        return Pattern(
             kind=self.kind,
             options=options,
             conversions=[_conversion(column.type, options.dialect) for column in self.table.columns],
@@ -114,7 +117,7 @@ class RowPlan:
             names = json_of(self.table.schema, self._dialect), json_of(self.table.table, self._dialect), self._pk_names
             parts = RowParts(self.kind, self._has_old, *names, self._sql_types(codes), self._mysql_types)
             found = ticdc_row_parts(parts) if self._dialect is Dialect.TICDC else canal_row_parts(parts)
-            remember(self._parts, codes, found)
+            self._parts.remember(codes, found)
         return found
 
     def cells(self, row: Row) -> dict[str, str | None]:
@@ -164,7 +167,7 @@ def _differ(old: Value, new: Value) -> bool:
 
 
 def _conversion(type_: ColumnType, dialect: Dialect) -> Conversion:
-    return None if VALUE_FORMS.get(type_.name, str) is str else to_text(type_, dialect)
+    return None if type_.name and VALUE_FORMS.get(type_.name, str) is str else to_text(type_, dialect)
 
 
 def _json_object(names: list[str]) -> Callable[..., object]:
@@ -207,7 +210,7 @@ class TablePlans:
         self.table = table
         self._options = options
         self._times = times
-        self._partial: dict[tuple[RowKind, tuple[int, ...]], RowPlan] = {}
+        self._partial: Memory[tuple[RowKind, tuple[int, ...]], RowPlan] = Memory(_MAX_VARIANTS)
 
     @cached_property
     def insert(self) -> RowPlan:
@@ -228,7 +231,7 @@ class TablePlans:
         found = self._partial.get((plan.kind, indexes))
         if found is None:
             found = self._plan(plan.kind, indexes)
-            remember(self._partial, (plan.kind, indexes), found)
+            self._partial.remember((plan.kind, indexes), found)
         return found
 
     @property

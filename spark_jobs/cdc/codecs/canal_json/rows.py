@@ -1,7 +1,7 @@
 """Readers of rows that are made for one list of columns, so that no row pays for deciding about its columns.
 
-They are generated as source text, as ``dataclasses`` does it: a loop over the columns that need a conversion costs
-twice as much per row. The text holds names of our own only (``c0``, ``f0`` …), nothing that comes with the data.
+They are generated (``spark_jobs.cdc.memory``): a loop over the columns that need a conversion costs twice as much per
+row.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec.structs import astuple
 
 from spark_jobs.cdc.events import ABSENT, Row
+from spark_jobs.cdc.memory import define, is_plain
 
 Conversion: TypeAlias = Callable[[Any], Any] | None
 """From a column's value that is neither NULL nor ABSENT; None: it stays as it is."""
@@ -31,6 +32,8 @@ def row_reader(
     ``check(value, json)`` looks at suspicious doubles: 0, NaN and infinity, where reading JSON is not exact. Where any
     of them raises what ``refused`` names, the row is ``otherwise(json)``.
     """
+    if is_plain():
+        return _plain_reader(read, conversions, doubles, check, refused, otherwise)
     functions = {f"f{index}": function for index, function in enumerate(conversions)}
     has_value = "        c = row.c{0}\n        if c is not None and c is not ABSENT"
     converts = [
@@ -47,13 +50,32 @@ def made(json):
     except refused:
         return otherwise(json)
 """
-    names = {"read": read, "check": check, "refused": refused, "otherwise": otherwise, "astuple": astuple}
+    names = {"ABSENT": ABSENT, "read": read, "check": check, "refused": refused, "otherwise": otherwise}
+    names["astuple"] = astuple
     made: Callable[[Any], Row | R] = define(source, functions | names)
     return made
 
 
-def define(source: str, functions: dict[str, object]) -> Any:
-    """The function ``made`` of a source text that uses these names."""
-    scope: dict[str, object] = {"ABSENT": ABSENT, **functions}
-    exec(source, scope)
-    return scope["made"]
+def _plain_reader(
+    read: Callable[[Any], object],
+    conversions: Sequence[Conversion],
+    doubles: Sequence[int],
+    check: Callable[[float, Any], None],
+    refused: tuple[type[Exception], ...],
+    otherwise: Callable[[Any], R],
+) -> Callable[[Any], Row | R]:
+    def value_of(index: int, value: Any, json: Any) -> Any:
+        if value is None or value is ABSENT:
+            return value
+        if index in doubles and (not value or value - value):
+            check(value, json)
+        convert = conversions[index]
+        return value if convert is None else convert(value)
+
+    def row_of(json: Any) -> Row | R:
+        try:
+            return tuple([value_of(index, value, json) for index, value in enumerate(astuple(read(json)))])  # type: ignore[arg-type]
+        except refused:
+            return otherwise(json)
+
+    return row_of

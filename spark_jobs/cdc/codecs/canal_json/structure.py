@@ -5,8 +5,7 @@ Rules
 1. Columns are those of ``sqlType``, in its order, then what ``mysqlType`` alone has, by name; their types are the texts
    of ``mysqlType`` (whose order means nothing, since TiCDC's is random); keys are those that ``pkNames`` lists. The
    codes of ``sqlType`` vary with the values and are no part of the structure.
-2. The same structure is always the same ``TableSchema`` object. It is found by the raw bytes of the three members; both
-   caches are bounded and forget everything when full.
+2. The same structure is always the same ``TableSchema`` object. It is found by the raw bytes of the three members.
 3. A row holds texts and nulls. A missing column is ``ABSENT`` in ``data``; in ``old`` it did not change, so it is as in
    ``data``. A column that the structure does not have is an error, never dropped.
 4. Numbers may also be bare JSON numbers, an integer may be written as ``1.0``, and the text ``null`` in a column of
@@ -15,12 +14,13 @@ Rules
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Raw
 
-from spark_jobs.cdc.codecs.canal_json.cache import StructureCache, read_types
+from spark_jobs.cdc.codecs.canal_json.cache import StructureCache, read_types, types_checker
 from spark_jobs.cdc.codecs.canal_json.envelope import PROTOCOL, Envelope, Int64, unreadable
 from spark_jobs.cdc.codecs.canal_json.rows import Conversion, row_reader
 from spark_jobs.cdc.errors import DecodeError
@@ -35,7 +35,8 @@ from spark_jobs.cdc.events import (
     TableSchema,
     Value,
 )
-from spark_jobs.cdc.memory import remember
+from spark_jobs.cdc.memory import MAX_COLUMNS as ROOM
+from spark_jobs.cdc.memory import Living, Memory
 from spark_jobs.cdc.mysql.types import parse_type
 from spark_jobs.cdc.mysql.values import FromText, from_text, read_bytes, read_text
 
@@ -55,7 +56,8 @@ class Structures:
     """The structures seen so far."""
 
     def __init__(self) -> None:
-        self._by_columns: dict[tuple[str, str, tuple[tuple[str, str, bool], ...]], Structure] = {}
+        self._by_columns: Memory[tuple[str, str, tuple[tuple[str, str, bool], ...]], Structure] = Memory(ROOM)
+        self._living = Living()
         self.of: Final = StructureCache(self._read).of
         """The structure of a message with rows; raises ``DecodeError``."""
 
@@ -64,8 +66,8 @@ class Structures:
         key = (envelope.database, envelope.table, columns)
         found = self._by_columns.get(key)
         if found is None:
-            found = Structure(_table(envelope.database, envelope.table, columns))
-            remember(self._by_columns, key, found)
+            found = Structure(self._living.one(_table(envelope.database, envelope.table, columns)))
+            self._by_columns.remember(key, found, len(columns) + 1)
         return found
 
 
@@ -126,6 +128,13 @@ class Structure:
         self.whole_row: Final = _row_reader(table, whole, _nothing)
         """A row that has all columns and can be read without doubt; None for every other."""
         self._part: Final = _row_reader(table, part, self._row_by_cells)
+        self.two_texts: Final = any(column.type.name in _TYPES_WITH_TWO_TEXTS for column in table.columns)
+        """There is a column whose values Canal's own server writes in another form than TiCDC."""
+
+    @cached_property
+    def has_types(self) -> Callable[[bytes | Raw], bool]:
+        """Whether a text of ``mysqlType`` says the types of this structure, in any order."""
+        return types_checker({column.name: column.source_type for column in self.table.columns})
 
     def old_row(self, raw: Raw | bytes, new: Row) -> Row:
         """A member of ``old``, where the columns that it leaves out are as in ``new``; raises ``DecodeError``."""
@@ -139,7 +148,7 @@ class Structure:
     def _row_by_cells(self, raw: Raw | bytes) -> Row:
         try:
             cells = _CELLS.decode(raw)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise unreadable(error) from None
         unknown = cells.keys() - self._names
         if unknown:
@@ -155,7 +164,7 @@ def _value(name: str, raw: Raw, read: FromText) -> Value:
         if not isinstance(cell, str) and read in (read_text, read_bytes):
             raise ValueError("a number where text belongs")
         return read(str(cell))
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise DecodeError(PROTOCOL, f"column {name[:80]!r}: {error}") from None
 
 
@@ -206,6 +215,7 @@ def _nothing(raw: Raw | bytes) -> None:
 
 
 _NUMBERS: Final = NUMBER_TYPES | CHOICE_TYPES
+_TYPES_WITH_TWO_TEXTS: Final = frozenset({"float", "double", "year"})
 
 
 def _field_type(type_: ColumnType) -> type:

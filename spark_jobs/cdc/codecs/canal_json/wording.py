@@ -15,21 +15,25 @@ Rules
 2. A quote that stands in a JSON text has a backslash before it. So each of the bytes looked for, which begin with
    ``,"`` or ``],"``, is a member's beginning wherever it stands in valid JSON; and what lies between is read as JSON.
    They are members of the outermost object, because nothing but its brace closes behind them.
-3. TiCDC's order of ``mysqlType`` is random: other bytes of the same length may say the same.
+3. TiCDC's order of ``mysqlType`` is random, so hardly two messages have the same bytes there. Other bytes of the same
+   length are read, as a struct that takes nothing but the table's own names and types (``Structure.has_types``).
+4. Codes in ``sqlType`` depend on values, so that the rows of one table come in several wordings by turns.
 """
 
 from collections.abc import Callable
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from spark_jobs.cdc.codecs.canal_json.cache import same_types
 from spark_jobs.cdc.codecs.canal_json.envelope import Envelope, Int64, Milliseconds, Tso
-from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, RowKind, TableSchema
-from spark_jobs.cdc.memory import remember
+from spark_jobs.cdc.codecs.canal_json.structure import Structure
+from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, RowKind
+from spark_jobs.cdc.memory import Memory
 
-MAX_WORDINGS: Final = 4
-"""Of one head; codes in ``sqlType`` may depend on values. One more, and all are forgotten."""
+MAX_WORDINGS: Final = 16
+"""Of one head: four unsigned columns have as many sets of codes. One more, and the oldest is forgotten."""
+
+_MAX_BYTES: Final = 1 << 26
 
 _ES, _TS, _TIDB = b',"es":', b',"ts":', b'],"_tidb":{"commitTs":'
 _KINDS: Final = {"INSERT": INSERT, "UPDATE": UPDATE, "DELETE": DELETE}
@@ -45,35 +49,28 @@ _read_tso = msgspec.json.Decoder(Tso).decode
 _REFUSED = (msgspec.MsgspecError, ValueError)
 
 
-class Subject(Protocol):
-    """What is known of a table, or more than its structure."""
-
-    @property
-    def table(self) -> TableSchema: ...
-
-
-S = TypeVar("S", bound=Subject)
 T = TypeVar("T")
 
 
-class Wording(msgspec.Struct, Generic[S], frozen=True, eq=False):
-    """``common`` is ``codes``, ``types`` and ``rows``: up to the value of ``mysqlType``, that, and up to the row.
+class Wording(msgspec.Struct, frozen=True, eq=False):
+    """``common`` is ``codes``, the value of ``mysqlType`` and ``rows``: all between the times and the row.
 
-    ``begin``: where the row begins, counted from behind ``,"es":``. ``subject``: what is known of the table.
+    ``types_begin``, ``types_end``, ``begin``: where that value and the row stand, counted from behind ``,"es":``.
     """
 
     begin: int
     common: bytes
     codes: bytes
-    types: bytes
+    types_begin: int
+    types_end: int
     rows: bytes
-    subject: S
+    structure: Structure
     kind: RowKind
     sequence: int
     has_tso: bool
 
 
-class Wordings(Generic[S, T]):
+class Wordings(Generic[T]):
     """Reads messages in the wordings seen so far by ``make``, and all others by ``otherwise``, which calls ``learn``.
 
     ``make(wording, rows, es, ts, commit_ts)``: ``rows`` is the JSON of the row, or of the old and the new one with
@@ -82,12 +79,11 @@ class Wordings(Generic[S, T]):
     """
 
     def __init__(
-        self, make: Callable[[Wording[S], bytes, int, int, int], T | None], otherwise: Callable[[bytes], T]
+        self, make: Callable[[Wording, bytes, int, int, int], T | None], otherwise: Callable[[bytes], T]
     ) -> None:
         self._make = make
         self._otherwise = otherwise
-        self._by_head: dict[bytes, tuple[Wording[S], ...]] = {}
-        self._tables: dict[tuple[str, str, int], TableSchema] = {}
+        self._by_head: Memory[bytes, tuple[Wording, ...]] = Memory(_MAX_BYTES)
         self._times = self._tail = b""
         self._es = self._ts = self._tso = 0
 
@@ -103,10 +99,11 @@ class Wordings(Generic[S, T]):
         wording = known[0]
         begin = wording.begin
         if rest[_TIMES_END:begin] != wording.common:
-            others = [wording for wording in known if _says_the_same(rest, wording)]
-            if not others:
+            for wording in known:
+                if _says_the_same(rest, wording):
+                    break
+            else:
                 return self._otherwise(message)
-            wording = others[0]
             begin = wording.begin
         if wording.has_tso:
             tail = rest[_TAIL:]
@@ -142,42 +139,30 @@ class Wordings(Generic[S, T]):
         self._tail = tail
         return True
 
-    def learn(self, message: bytes, envelope: Envelope, subject_of: Callable[[Envelope], S]) -> None:
-        """Of a message with one row that has been read as a whole; raises what ``subject_of`` raises."""
+    def learn(self, message: bytes, envelope: Envelope, structure_of: Callable[[Envelope], Structure]) -> None:
+        """Of a message with one row that has been read as a whole; raises what ``structure_of`` raises."""
         head, _, rest = message.partition(_ES)
         times = b"%d%b%d" % (envelope.es, _TS, envelope.ts)
         if len(times) != _TIMES_END or not rest.startswith(times) or envelope.gtid:
             return
         kind = _KINDS[envelope.type]
         codes = b',"sql":"","sqlType":%b,"mysqlType":' % envelope.sql_type
-        types = bytes(envelope.mysql_type)
         rows = b',"old":[' if kind is UPDATE else b',"old":null,"data":['
-        common = codes + types + rows
+        common = codes + bytes(envelope.mysql_type) + rows
         if rest.startswith(common, _TIMES_END):
-            subject = subject_of(envelope)
-            self._expect_one_object(subject.table)
-            known = self._by_head.get(head, ())
-            if len(known) >= MAX_WORDINGS:
-                known = ()
+            structure = structure_of(envelope)
+            known = self._by_head.get(head, ())[1 - MAX_WORDINGS :]
             has_tso = envelope.extension is not None
             begin = _TIMES_END + len(common)
-            wording = Wording(begin, common, codes, types, rows, subject, kind, envelope.id, has_tso)
-            remember(self._by_head, head, (wording, *known))
-
-    def _expect_one_object(self, table: TableSchema) -> None:
-        """If another object stood for this table, structures have been forgotten, and wordings must go with them."""
-        key = table.schema, table.table, len(table.columns)
-        known = self._tables.get(key, table)
-        if known is not table and known == table:
-            self._by_head.clear()
-        remember(self._tables, key, table)
+            places = _TIMES_END + len(codes), begin - len(rows)
+            wording = Wording(begin, common, codes, *places, rows, structure, kind, envelope.id, has_tso)
+            size = len(head) + 2 * len(common) * (len(known) + 1)
+            self._by_head.remember(head, (*known, wording), size)  # what is common is mostly seen first
 
 
-def _says_the_same(rest: bytes, wording: Wording[S]) -> bool:
+def _says_the_same(rest: bytes, wording: Wording) -> bool:
     """Whether ``common`` comes, be it with another order of the types."""
-    codes, types = wording.codes, wording.types
-    if not rest.startswith(codes, _TIMES_END):
+    if not rest.startswith(wording.codes, _TIMES_END):
         return False
-    begin = _TIMES_END + len(codes)
-    end = begin + len(types)
-    return rest.startswith(wording.rows, end) and same_types(rest[begin:end], types)
+    end = wording.types_end
+    return rest.startswith(wording.rows, end) and wording.structure.has_types(rest[wording.types_begin : end])

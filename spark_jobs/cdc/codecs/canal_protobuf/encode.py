@@ -23,6 +23,7 @@ from spark_jobs.cdc.codecs.canal_protobuf.wire import LengthTable, number_field,
 from spark_jobs.cdc.ddl import canal_type_of
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import DELETE, INSERT, UPDATE, Ddl, Event, Origin, RowChange, RowKind, TransactionMark
+from spark_jobs.cdc.memory import Memory
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
 from spark_jobs.cdc.rows.key_only import refuse_key_only
 from spark_jobs.cdc.tso import physical_ms
@@ -40,8 +41,7 @@ _CHANGE_HEADS: Final = {
 _DB_TYPES: Final[dict[str, entries.SourceType]] = {"oracle": entries.ORACLE, "postgresql": entries.PGSQL}
 _XA: Final = {"XACOMMIT": entries.XACOMMIT, "XAROLLBACK": entries.XAROLLBACK}
 _STATEMENT_TYPES: Final = frozenset(entries.EventType.keys()) - {"EVENT_TYPE_UNSET", *_XA}
-_MAX_HEADERS: Final = 64
-_MAX_PLANNED_COLUMNS: Final = 1 << 13
+_MAX_PLANNED_COLUMNS: Final = 1 << 16
 _MIN_INT64: Final = -(1 << 63)
 _MAX_INT64: Final = (1 << 63) - 1
 _ONE_ROW: Final = ((ROWS_COUNT, "1"),)
@@ -56,9 +56,8 @@ class Encoder:
     def __init__(self, max_batch_size: int = 1, max_message_bytes: int = 10 << 20) -> None:
         self._max_entries = max(max_batch_size, 1)
         self._max_bytes = max_message_bytes
-        self._plans: dict[int, TablePlan] = {}
+        self._plans: Memory[int, TablePlan] = Memory(_MAX_PLANNED_COLUMNS)
         self._es_ms, self._es_field = 0, b""  # the last, since the rows of a transaction have the same
-        self._room = _MAX_PLANNED_COLUMNS
         self._parts: list[bytes] = []
         self._size = 0
         self._gathered = 0
@@ -108,11 +107,8 @@ class Encoder:
         return _entry(self._row_header(event, plan), _ROW_DATA, _CHANGE_HEADS[event.kind] + _LENGTHS[len(row)], row)
 
     def _plan(self, event: RowChange) -> TablePlan:
-        self._room -= len(event.table.columns)
-        if self._room < 0:
-            self._plans.clear()
-            self._room = _MAX_PLANNED_COLUMNS
-        plan = self._plans[id(event.table)] = plan_of(event.table)
+        plan = plan_of(event.table)
+        self._plans.remember(id(event.table), plan, len(event.table.columns) + 1)
         return plan
 
     def _row_header(self, event: RowChange, plan: TablePlan) -> bytes:
@@ -120,10 +116,8 @@ class Encoder:
         key = (kind, origin.log_file, origin.server_id, origin.gtid, origin.props, origin.db_type)
         parts = plan.headers.get(key)
         if parts is None:
-            if len(plan.headers) >= _MAX_HEADERS:
-                plan.headers.clear()
             parts = _header(table.schema, table.table, origin, _EVENT_TYPES[kind], _ONE_ROW + origin.props)
-            plan.headers[key] = parts
+            plan.headers.remember(key, parts)
         es_ms = event.es_ms or physical_ms(event.commit_ts)
         try:
             if es_ms != self._es_ms:

@@ -16,12 +16,12 @@ import msgspec
 
 from spark_jobs.cdc.codecs.canal_protobuf.envelope import refuse
 from spark_jobs.cdc.events import ABSENT, Column, ColumnType, Row, TableSchema, Value
+from spark_jobs.cdc.memory import Living, Memory
 from spark_jobs.cdc.mysql.types import parse_type
 from spark_jobs.cdc.mysql.values import from_text, read_text
 from spark_jobs.cdc.proto import canal_entry_pb2 as entries
 
 _MAX_CACHED_COLUMNS: Final = 1 << 17
-_MAX_CACHED_PAIRS: Final = 4096
 
 _COARSE_TYPES: Final[dict[int, str]] = {
     -7: "bit",
@@ -69,15 +69,12 @@ class Pair(msgspec.Struct, frozen=True, eq=False):
 
 
 class Images:
-    """Makes one ``Image`` of one structure, and one ``Pair`` of two images, again and again the same object.
-
-    A bounded cache: it forgets everything when it is full.
-    """
+    """Makes one ``Image`` of one structure, and one ``Pair`` of two images, again and again the same object."""
 
     def __init__(self) -> None:
-        self._images: dict[tuple[str, str, tuple[Column, ...]], Image] = {}
-        self._pairs: dict[tuple[int, int], tuple[Image, Image, Pair]] = {}
-        self._room = _MAX_CACHED_COLUMNS
+        self._images: Memory[tuple[str, str, tuple[Column, ...]], Image] = Memory(_MAX_CACHED_COLUMNS)
+        self._pairs: Memory[tuple[int, int], tuple[Image, Image, Pair]] = Memory(_MAX_CACHED_COLUMNS)
+        self._living = Living()
 
     def read(self, listed: Sequence[entries.Column], schema: str, table: str, where: str) -> tuple[Image, list[Value]]:
         """An image and its values, in table order."""
@@ -94,24 +91,16 @@ class Images:
         key = (schema, table, columns)
         found = self._images.get(key)
         if found is None:
-            self._make_room(len(columns))
-            found = self._images[key] = Image(TableSchema(schema, table, columns), _reads(columns))
+            found = Image(self._living.one(TableSchema(schema, table, columns)), _reads(columns))
+            self._images.remember(key, found, len(columns) + 1)
         return found
-
-    def _make_room(self, columns: int) -> None:
-        self._room -= columns
-        if self._room < 0:
-            self._images.clear()
-            self._pairs.clear()
-            self._room = _MAX_CACHED_COLUMNS
 
     def pair(self, before: Image, after: Image) -> Pair:
         key = (id(before), id(after))
         found = self._pairs.get(key)
         if found is None:
-            if len(self._pairs) >= _MAX_CACHED_PAIRS:
-                self._pairs.clear()
-            found = self._pairs[key] = before, after, self._merged(before.table, after.table)
+            found = before, after, self._merged(before.table, after.table)
+            self._pairs.remember(key, found, len(found[2].table.columns) + 1)
         return found[2]
 
     def _merged(self, before: TableSchema, after: TableSchema) -> Pair:

@@ -37,17 +37,19 @@ from spark_jobs.cdc.events import (
     Value,
     _Absent,
 )
+from spark_jobs.cdc.memory import Memory
 from spark_jobs.cdc.mysql.types import Dialect, canal_text, sql_code_of, wider_code
 from spark_jobs.cdc.mysql.values import to_text
 
 _BEFORE, _AFTER = b"\x0a", b"\x12"
 _REMEMBERED_LENGTHS: Final = 128
+_MAX_HEADERS: Final = 64
 ROWS_BEFORE_WRITERS: Final = 1000
 """Making functions for a table costs as much as they save in about so many rows."""
 
 _LENGTHS: Final = LengthTable()
 _NO_TEXT: Final = (TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
-_CONVERTED: Final = NUMBER_TYPES | CHOICE_TYPES | BINARY_TYPES | FLOAT_TYPES
+_CONVERTED: Final = NUMBER_TYPES | CHOICE_TYPES | BINARY_TYPES | FLOAT_TYPES | {""}
 
 Text = bytes | Literal[_Absent.ABSENT] | None
 Write = Callable[[Value], bytes]
@@ -132,7 +134,7 @@ class TablePlan(msgspec.Struct, eq=False):
     wider: tuple[tuple[int, int], ...]
     rows: int = 0
     writers: Writers | None = None
-    headers: dict[tuple[object, ...], HeaderParts] = {}
+    headers: Memory[tuple[object, ...], HeaderParts] = msgspec.field(default_factory=lambda: Memory(_MAX_HEADERS))
 
 
 def plan_of(table: TableSchema) -> TablePlan:

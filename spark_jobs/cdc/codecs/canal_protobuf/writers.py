@@ -1,8 +1,8 @@
 """Functions that write whole row images of one table, so that no row pays for deciding about its columns.
 
-They are generated as source text, as in ``canal_json/rows``, since a loop over columns costs twice as much. The text
-holds names of our own only: ``c0`` a value, ``t0`` its text, ``h0`` what stands before the text, and the cells
-(``canal_protobuf_rows.Cell``) ``s0`` by the length of the text, ``n0`` for NULL, ``w0`` for the wider sqlType.
+They are generated (``spark_jobs.cdc.memory``). In their texts ``c0`` is a value, ``t0`` its text, ``h0`` what stands
+before the text, and the cells (``Cell`` of ``canal_protobuf/rows``) are ``s0`` by the length of the text, ``n0`` for
+NULL, ``w0`` for the wider sqlType.
 
 A row must be whole: without a row, for one of another length, for a column that is ABSENT and a value of another type
 they raise whatever Python does (``TypeError``, ``ValueError``, ``AttributeError`` …).
@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from spark_jobs.cdc.events import Row
+from spark_jobs.cdc.memory import define
 
 WriteImage: TypeAlias = Callable[[Row | None], bytes]
 WriteImages: TypeAlias = Callable[[Row | None, Row | None], bytes]
@@ -115,5 +116,4 @@ def _define(source: list[str], forms: Sequence[TextForm], cells: dict[str, Seque
             scope[f"{name}{at}"] = listed[at]
             scope[f"{name.replace('s', 'n', 1)}{at}"] = listed[at].null
             scope[f"{name.replace('s', 'w', 1)}{at}"] = listed[at].wide
-    exec("\n".join(source), scope)
-    return scope["made"]
+    return define("\n".join(source), scope)

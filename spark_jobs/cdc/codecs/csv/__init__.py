@@ -27,6 +27,7 @@ not, so the default is safe); with a delimiter that can overlap itself, such as 
 A null string or a number that holds the delimiter or the quote cannot be read by anybody.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from spark_jobs.cdc.codec import Codec
@@ -34,11 +35,21 @@ from spark_jobs.cdc.codecs.csv.decoder import DECODE_OPTIONS, Decoder, join_halv
 from spark_jobs.cdc.codecs.csv.encoder import Encoder
 from spark_jobs.cdc.codecs.csv.fields import RowSplitter
 from spark_jobs.cdc.codecs.csv.format import FORMAT_OPTIONS, NAME, CsvFormat, csv_format
+from spark_jobs.cdc.codecs.opened import DecodedOpener
 
 __all__ = ["CODEC", "CsvFormat", "Decoder", "Encoder", "RowSplitter", "csv_format", "join_halves"]
 
+
+def opener(options: Mapping[str, str], /) -> DecodedOpener:
+    """Opens rows: each is one row change, or half of one."""
+    decoder = Decoder(options)
+    form = decoder.format
+    return DecodedOpener(NAME, decoder, timed=form.include_commit_ts, halves=form.output_old_value)
+
+
 CODEC: Final = Codec(
     name=NAME,
+    opener=opener,
     decoder=Decoder,
     encoder=Encoder,
     decode_options=DECODE_OPTIONS,

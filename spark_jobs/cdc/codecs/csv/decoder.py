@@ -24,6 +24,7 @@ from spark_jobs.cdc.events import (
     TableSchema,
     Value,
 )
+from spark_jobs.cdc.memory import MAX_COLUMNS, Living, Memory
 from spark_jobs.cdc.storage import schema_file
 
 DECODE_OPTIONS: Final = (
@@ -31,7 +32,6 @@ DECODE_OPTIONS: Final = (
     Option("schema-file", "str", "", "the JSON text of the table's schema file; without it every column is text"),
 )
 
-_CACHED_TABLES: Final = 1000
 _KINDS: Final = {"I": INSERT, "U": UPDATE, "D": DELETE}
 _FLAGS: Final = {"true": True, "false": False}
 _MAX_UINT64: Final = (1 << 64) - 1
@@ -49,7 +49,8 @@ class Decoder:
         self.format = CsvFormat.of(given)
         self._split = splitter(self.format)
         self._table = _table_of(given.text("schema-file")) or table
-        self._plans: dict[tuple[str, str, int], _TablePlan] = {}
+        self._plans: Memory[tuple[str, str, int], _TablePlan] = Memory(MAX_COLUMNS)
+        self._living = Living()
 
     def decode(self, message: bytes, /) -> Sequence[RowChange]:
         fields = self._split(message.decode("utf-8", "surrogateescape").rstrip("\r\n"))
@@ -60,11 +61,11 @@ class Decoder:
 
     def _plan(self, head: "_Head", count: int) -> "_TablePlan":
         key = (head.schema, head.table, count)
-        if key not in self._plans:
-            if len(self._plans) >= _CACHED_TABLES:
-                self._plans.clear()
-            self._plans[key] = _TablePlan(self._structure(*key), self.format)
-        return self._plans[key]
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = _TablePlan(self._living.one(self._structure(*key)), self.format)
+            self._plans.remember(key, plan, count + 1)
+        return plan
 
     def _structure(self, schema: str, table: str, count: int) -> TableSchema:
         if self._table is None:

@@ -1,15 +1,13 @@
 """Writes CSV rows; the rules stand in ``csv.py``."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from spark_jobs.cdc.codecs.csv.format import NAME, CsvFormat, csv_format
 from spark_jobs.cdc.codecs.csv.json_rows import JsonRows, suits
 from spark_jobs.cdc.codecs.csv.shapes import TableRows, TemplateRows
 from spark_jobs.cdc.events import DELETE, INSERT, Event, RowChange, TableSchema
+from spark_jobs.cdc.memory import MAX_COLUMNS, Memory, is_plain
 from spark_jobs.cdc.rows.key_only import refuse_key_only
-
-_CACHED_TABLES: Final = 1000
 
 
 class Encoder:
@@ -18,7 +16,7 @@ class Encoder:
     def __init__(self, options: Mapping[str, str], /) -> None:
         self.format = csv_format(options)
         self._end = self.format.terminator.encode("utf-8", "surrogateescape")
-        self._plans: dict[int, _TablePlan] = {}
+        self._plans: Memory[int, _TablePlan] = Memory(MAX_COLUMNS)
 
     def encode(self, event: Event, /) -> Sequence[bytes]:
         if type(event) is not RowChange:
@@ -34,9 +32,8 @@ class Encoder:
         return ()
 
     def _plan(self, table: TableSchema) -> "_TablePlan":
-        if len(self._plans) >= _CACHED_TABLES:
-            self._plans.clear()
-        plan = self._plans[id(table)] = _TablePlan(TableRows(table, self.format), self.format)
+        plan = _TablePlan(TableRows(table, self.format), self.format)
+        self._plans.remember(id(table), plan, len(table.columns) + 1)
         return plan
 
 
@@ -46,7 +43,7 @@ class _TablePlan:
     def __init__(self, rows: TableRows, form: CsvFormat) -> None:
         self.rows = rows  # holds the table, so that its id stays its own
         self._old_value = form.output_old_value
-        kind: type[JsonRows | TemplateRows] = JsonRows if suits(rows) else TemplateRows
+        kind: type[JsonRows | TemplateRows] = JsonRows if suits(rows) and not is_plain() else TemplateRows
         self._insert, self._update, self._delete = (kind(rows, operation, is_update="false") for operation in "IUD")
         self._new, self._unpaired, self._old = (kind(rows, operation, is_update="true") for operation in "IUD")
 

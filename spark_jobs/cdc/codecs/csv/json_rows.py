@@ -14,6 +14,7 @@ import msgspec
 from spark_jobs.cdc.codecs.csv.shapes import CACHED_SHAPES, TableRows, TemplateRows, utf8
 from spark_jobs.cdc.codecs.csv.values import SURELY_PLAIN_BELOW, SURELY_PLAIN_FROM, Slot, go64, to_base64
 from spark_jobs.cdc.events import Row, Value
+from spark_jobs.cdc.memory import Memory
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -42,11 +43,11 @@ class _Shape(msgspec.Struct, frozen=True):
     conversions: tuple[tuple[int, Callable[..., Value | msgspec.Raw]], ...]
 
 
-class JsonRows(dict[tuple[type, ...], _Shape]):
+class JsonRows(Memory[tuple[type, ...], _Shape]):
     """Writes the rows of one table that begin in one way; its items are the shapes met so far."""
 
     def __init__(self, rows: TableRows, operation: str, *, is_update: str) -> None:
-        super().__init__()
+        super().__init__(CACHED_SHAPES)
         self._rows = rows
         self._pick = rows.pick
         self._template = TemplateRows(rows, operation, is_update=is_update)
@@ -95,11 +96,10 @@ class JsonRows(dict[tuple[type, ...], _Shape]):
                 nulls.append(at)
             elif convert is not None:
                 conversions.append((at, convert))
-        if len(self) >= CACHED_SHAPES:
-            self.clear()
         backslashes = len(nulls) * self._rows.form.null.count("\\")
         is_plain = not nulls and not conversions
-        shape = self[types] = _Shape(is_plain, tuple(nulls), backslashes, tuple(conversions))
+        shape = _Shape(is_plain, tuple(nulls), backslashes, tuple(conversions))
+        self.remember(types, shape)
         return shape
 
 

@@ -17,6 +17,7 @@ from spark_jobs.cdc.codecs.csv.values import Slot, handle_text, slots
 from spark_jobs.cdc.codecs.pick import picker
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import ABSENT, Row, TableSchema, Value
+from spark_jobs.cdc.memory import Memory
 
 CACHED_SHAPES: Final = 1024
 _NOTHING: Final = "%.0s"
@@ -158,11 +159,11 @@ class Shape(msgspec.Struct, frozen=True):
     texts: tuple[bool, ...]
 
 
-class TemplateRows(dict[tuple[type, ...], Shape]):
+class TemplateRows(Memory[tuple[type, ...], Shape]):
     """Writes the rows of one table that begin in one way; its items are the shapes met so far."""
 
     def __init__(self, rows: TableRows, operation: str, *, is_update: str) -> None:
-        super().__init__()
+        super().__init__(CACHED_SHAPES)
         self._rows = rows
         self._head = rows.head(operation, is_update=is_update)
 
@@ -187,14 +188,13 @@ class TemplateRows(dict[tuple[type, ...], Shape]):
         template = literal(self._rows.form.delimiter).join([self._head, *map(self._place, chosen)])
         # a value is a character that is not special, so that the texts around it do not meet
         blank = template % ((self._rows.text.filler,) * (2 + len(types)))
-        if len(self) >= CACHED_SHAPES:
-            self.clear()
-        shape = self[types] = Shape(
+        shape = Shape(
             template=template,
             counts=self._rows.text.counts(blank),
             conversions=tuple((at, slot.convert) for at, slot in enumerate(chosen) if slot and slot.convert),
             texts=tuple(slot is not None and slot.text for slot in chosen),
         )
+        self.remember(types, shape)
         return shape
 
     def _place(self, slot: Slot | None) -> str:

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Final
 
@@ -101,11 +101,17 @@ def slots(kind: ColumnType, *, hexadecimal: bool) -> dict[type, Slot]:
         return {float: Slot(text=False, convert=convert)}
     if kind.name in BINARY_TYPES:
         return {bytes: Slot(text=True, convert=_to_hex if hexadecimal else to_base64)}
+    if not kind.name:  # the value says what it is
+        return {of: slot for name in ("bigint", "double", "blob", "text") for of, slot in _by_name(name, hexadecimal)}
     if kind.name not in CHOICE_TYPES:
         return {str: Slot(text=True)}
     if kind.elements is None:
         return {int: Slot(text=False), str: Slot(text=True)}
     return {int: Slot(text=True, convert=to_names(kind)), str: Slot(text=True)}
+
+
+def _by_name(name: str, hexadecimal: bool) -> Iterable[tuple[type, Slot]]:
+    return slots(ColumnType(name), hexadecimal=hexadecimal).items()
 
 
 def reader(kind: ColumnType, *, hexadecimal: bool) -> FromField:

@@ -12,7 +12,7 @@ Rules
 4. A heartbeat has an empty ``schema`` and no ``sequenceId``. A watermark is written as a heartbeat of its time, or
    not at all (``watermark=drop``).
 5. ``sequenceId`` is written as a string and read as string or number; ``version`` is ``0.0.1`` and not checked.
-6. ``op`` is case-sensitive. A message with an unknown one is skipped and counted in ``Decoder.skipped``, unless it
+6. ``op`` is case-sensitive. A message with an unknown one is skipped and counted in ``skipped``, unless it
    carries ``ddl.text``: a statement is never lost because of its name.
 7. Not carried: commit-ts (only ``eventTime``, milliseconds), MySQL's types beyond the six, log positions, GTIDs,
    transaction ids, physical partitions. A column that the event does not carry is missing in the image.
@@ -21,12 +21,13 @@ Rules
 from typing import Final
 
 from spark_jobs.cdc.codec import Codec
-from spark_jobs.cdc.codecs.datahub.blob_decoder import DECODE_OPTIONS, Decoder
+from spark_jobs.cdc.codecs.datahub.blob_decoder import DECODE_OPTIONS, Decoder, Opener
 from spark_jobs.cdc.codecs.datahub.blob_encoder import ENCODE_OPTIONS, Encoder
 from spark_jobs.cdc.codecs.datahub.blob_message import NAME
 
 CODEC: Final = Codec(
     name=NAME,
+    opener=Opener,
     decoder=Decoder,
     encoder=Encoder,
     decode_options=DECODE_OPTIONS,

@@ -1,28 +1,27 @@
-"""Reads DataHub Blob records; the rules stand in ``datahub/blob.py``."""
+"""Opens and reads DataHub Blob records; the rules stand in ``datahub/blob.py``."""
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import UNSET
 
-from spark_jobs.cdc.codec import Option
+from spark_jobs.cdc.codec import Opened, Option
 from spark_jobs.cdc.codec_options import Options
 from spark_jobs.cdc.codecs.datahub import blob_message as wire
 from spark_jobs.cdc.codecs.datahub.blob_message import CHECKPOINT_TIME, NAME
-from spark_jobs.cdc.codecs.datahub.streamx import READ_AS, UNSIGNED_LONG, Read, TooLong, read_unsigned, readers
+from spark_jobs.cdc.codecs.datahub.blob_shapes import Shape, shape_of, widened
+from spark_jobs.cdc.codecs.datahub.streamx import TooLong, readers
 from spark_jobs.cdc.errors import DecodeError
 from spark_jobs.cdc.events import (
     ABSENT,
     DELETE,
     INSERT,
-    Column,
     Ddl,
     Event,
     Heartbeat,
-    Index,
     Origin,
     Row,
     RowChange,
@@ -30,64 +29,78 @@ from spark_jobs.cdc.events import (
     TransactionMark,
     Value,
 )
+from spark_jobs.cdc.memory import Living, Memory
 
 DECODE_OPTIONS: Final = (Option("time-zone", "str", "UTC", "zone of the datetime columns that DATE is read as"),)
 
-_CACHED_TABLES = 1000
+Rowless: TypeAlias = Ddl | Heartbeat | TransactionMark
+
 _COUNTED_OPS = 100
-_CACHED_SCHEMA_BYTES = 1 << 16
+_CACHED_SCHEMA_BYTES = 1 << 25
+_ENTRY_BYTES = 1 << 9
 _MAX_SEQUENCE_DIGITS = 100
 _BYTE = re.compile(r" \(byte (\d+)\)$")
 
 
-class _Shape(msgspec.Struct, frozen=True):
-    """What one text of ``schema`` decided. ``columns`` is None where the message has no ``dataColumn``."""
+class Opener:
+    """Opens Blob messages. ``skipped`` counts the messages with an ``op`` that nobody knows, by op."""
 
-    schema: str
-    table: str
-    origin: Origin
-    columns: TableSchema | None
-    readers: tuple[tuple[str, Read], ...]
-
-
-class Decoder:
-    """Reads Blob messages. ``skipped`` counts the messages with an ``op`` that nobody knows, by op."""
+    protocol: Final = NAME
+    timed: Final = False
+    marks: Final[tuple[bytes, ...]] = ()
+    halves: Final = True
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._readers = readers(Options(NAME, options, DECODE_OPTIONS).zone("time-zone"))
         self._message = msgspec.json.Decoder(wire.Message)
         self._schema = msgspec.json.Decoder(wire.Schema | None)
-        self._shapes: dict[bytes, _Shape] = {}
-        self._tables: dict[TableSchema, TableSchema] = {}
+        self._shapes: Memory[bytes, Shape] = Memory(_CACHED_SCHEMA_BYTES)
+        self._living = Living()
         self.skipped: Counter[str] = Counter()
 
-    def decode(self, message: bytes, /) -> Sequence[Event]:
+    def open(self, message: bytes, /) -> Sequence[Opened]:
+        """One message; raises ``DecodeError``."""
+        parsed = self._parsed(message)
+        payload, schema = parsed.payload, bytes(parsed.schema)
+        if payload.op in wire.ROW_OPS:
+            return (BlobRow(self, payload, self._shape(schema)),)
+        return self._without_row(payload, schema)
+
+    def events(self, message: bytes, /) -> Sequence[Event]:
+        """The same with the row decoded."""
+        parsed = self._parsed(message)
+        payload, schema = parsed.payload, bytes(parsed.schema)
+        if payload.op in wire.ROW_OPS:
+            return (self.row(payload, self._shape(schema)),)
+        return self._without_row(payload, schema)
+
+    def _parsed(self, message: bytes) -> wire.Message:
         try:
-            parsed = self._message.decode(message)
+            return self._message.decode(message)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _not_json(error) from None
-        payload = parsed.payload
-        if payload.op in wire.ROW_OPS:
-            return (self._row(payload, bytes(parsed.schema)),)
+
+    def _without_row(self, payload: wire.Payload, schema: bytes) -> tuple[()] | tuple[Rowless]:
         if payload.op in wire.DDL_OPS or payload.ddl:
-            return (self._ddl(payload, self._shape(bytes(parsed.schema))),)
+            return (self._ddl(payload, self._shape(schema)),)
         if payload.op == "MHEARTBEAT":
-            return (self._heartbeat(payload, self._shape(bytes(parsed.schema))),)
+            return (self._heartbeat(payload, self._shape(schema)),)
         if payload.op in wire.MARK_OPS:
-            return (self._mark(payload, self._shape(bytes(parsed.schema))),)
+            return (self._mark(payload, self._shape(schema)),)
         op = payload.op[:40]
         self.skipped[op if op in self.skipped or len(self.skipped) < _COUNTED_OPS else "others"] += 1
         return ()
 
-    def _row(self, payload: wire.Payload, schema: bytes) -> RowChange:
-        shape = self._shape(schema)
+    def row(self, payload: wire.Payload, shape: Shape) -> RowChange:
+        """The row of a message; raises ``DecodeError``."""
+        _check(payload, shape)
         while True:
             try:
                 return _row_change(payload, shape)
             except _TooLongAt as error:
-                shape = self._interned(_widened(shape, error.column))
+                shape = self._interned(widened(shape, error.column))
 
-    def _ddl(self, payload: wire.Payload, shape: _Shape) -> Ddl:
+    def _ddl(self, payload: wire.Payload, shape: Shape) -> Ddl:
         if not payload.ddl:
             raise DecodeError(NAME, f"op {payload.op} without ddl.text")
         return Ddl(
@@ -102,7 +115,7 @@ class Decoder:
             origin=_origin(payload, shape),
         )
 
-    def _heartbeat(self, payload: wire.Payload, shape: _Shape) -> Heartbeat:
+    def _heartbeat(self, payload: wire.Payload, shape: Shape) -> Heartbeat:
         return Heartbeat(
             es_ms=payload.timestamp.eventTime,
             ts_ms=payload.timestamp.systemTime or 0,
@@ -110,7 +123,7 @@ class Decoder:
             origin=shape.origin,
         )
 
-    def _mark(self, payload: wire.Payload, shape: _Shape) -> TransactionMark:
+    def _mark(self, payload: wire.Payload, shape: Shape) -> TransactionMark:
         return TransactionMark(
             kind=wire.MARK_OPS[payload.op],
             es_ms=payload.timestamp.eventTime,
@@ -121,14 +134,11 @@ class Decoder:
             origin=_origin(payload, shape),
         )
 
-    def _shape(self, text: bytes) -> _Shape:
+    def _shape(self, text: bytes) -> Shape:
         found = self._shapes.get(text)
         if found is None:
-            found = self._interned(_shape_of(self._parse_schema(text), self._readers))
-            if len(text) <= _CACHED_SCHEMA_BYTES:
-                if len(self._shapes) >= _CACHED_TABLES:
-                    self._shapes.clear()
-                self._shapes[text] = found
+            found = self._interned(shape_of(self._parse_schema(text), self._readers))
+            self._shapes.remember(text, found, len(text) + _ENTRY_BYTES)
         return found
 
     def _parse_schema(self, text: bytes) -> wire.Schema:
@@ -137,13 +147,51 @@ class Decoder:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DecodeError(NAME, f"schema: {_shortened(error)}") from None
 
-    def _interned(self, shape: _Shape) -> _Shape:
+    def _interned(self, shape: Shape) -> Shape:
         """The shape with the one ``TableSchema`` object that all rows of this structure share."""
         if shape.columns is None:
             return shape
-        if len(self._tables) >= _CACHED_TABLES:
-            self._tables.clear()
-        return msgspec.structs.replace(shape, columns=self._tables.setdefault(shape.columns, shape.columns))
+        return msgspec.structs.replace(shape, columns=self._living.one(shape.columns))
+
+
+class BlobRow:
+    """The row of a message. A number that is too long for BIGINT changes its structure, so ``table`` decodes."""
+
+    __slots__ = ("_changes", "_opener", "_payload", "_shape", "es_ms", "name", "schema")
+
+    commit_ts: Final = 0
+    is_partial: Final = False
+
+    def __init__(self, opener: Opener, payload: wire.Payload, shape: Shape) -> None:
+        _check(payload, shape)
+        self.schema = shape.schema
+        self.name = shape.table
+        self.es_ms = payload.timestamp.eventTime
+        self._opener = opener
+        self._payload = payload
+        self._shape = shape
+        self._changes: tuple[RowChange] | None = None
+
+    @property
+    def table(self) -> TableSchema:
+        """Decodes the row; raises ``DecodeError``."""
+        return self.changes()[0].table
+
+    def changes(self) -> tuple[RowChange]:
+        """The row; raises ``DecodeError``."""
+        if self._changes is None:
+            self._changes = (self._opener.row(self._payload, self._shape),)
+        return self._changes
+
+
+class Decoder:
+    """Reads Blob messages. ``skipped`` counts the messages with an ``op`` that nobody knows, by op."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        opener = Opener(options)
+        self.decode: Final = opener.events
+        """The events of a message; raises ``DecodeError``."""
+        self.skipped: Final = opener.skipped
 
 
 class _TooLongAt(Exception):
@@ -162,56 +210,16 @@ def _shortened(error: Exception) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)[:300]
 
 
-def _shape_of(schema: wire.Schema, read_as: Mapping[str, Read]) -> _Shape:
-    source = schema.source or wire.Source()
-    origin = Origin(db_type=source.dbType or "", db_version=source.dbVersion or "", schema_name=source.schemaName or "")
-    database, table = source.dbName or "", source.tableName or ""
-    if not schema.dataColumn:
-        return _Shape(database, table, origin, None, ())
-    types = _types(schema.dataColumn)
-    # the documented skeleton lists key names that are no columns
-    keys = tuple(name for name in schema.primaryKey or () if name in types)
-    columns = tuple(Column(name, READ_AS[streamx], is_key=name in keys) for name, streamx in types.items())
-    in_table_order = tuple(column.name for column in columns if column.is_key)
-    indexes = None if keys == in_table_order else (Index("PRIMARY", keys),)
-    return _Shape(
-        database,
-        table,
-        origin,
-        TableSchema(database, table, columns, indexes),
-        tuple((name, read_as[streamx]) for name, streamx in types.items()),
-    )
+def _check(payload: wire.Payload, shape: Shape) -> None:
+    if shape.columns is None or not shape.table:
+        raise DecodeError(NAME, f"op {payload.op} without schema.dataColumn and schema.source.tableName")
 
 
-def _types(columns: list[wire.DataColumn]) -> dict[str, str]:
-    types = {column.name: column.type.upper() for column in columns}
-    if len(types) < len(columns):
-        raise DecodeError(NAME, "schema.dataColumn names a column twice")
-    for name, streamx in types.items():
-        if streamx not in READ_AS:
-            raise DecodeError(NAME, f"column {name!r} has type {streamx[:40]!r}, which is none of {', '.join(READ_AS)}")
-    return types
-
-
-def _widened(shape: _Shape, name: str) -> _Shape:
-    assert shape.columns is not None
-    columns = tuple(
-        msgspec.structs.replace(column, type=UNSIGNED_LONG) if column.name == name else column
-        for column in shape.columns.columns
-    )
-    return msgspec.structs.replace(
-        shape,
-        columns=msgspec.structs.replace(shape.columns, columns=columns),
-        readers=tuple((key, read_unsigned if key == name else read) for key, read in shape.readers),
-    )
-
-
-def _row_change(payload: wire.Payload, shape: _Shape) -> RowChange:
+def _row_change(payload: wire.Payload, shape: Shape) -> RowChange:
     kind, half = wire.ROW_OPS[payload.op]
     if payload.op == "UPDATE" and not (payload.before and payload.after):
         half = "before" if payload.before else "after"
-    if shape.columns is None or not shape.table:
-        raise DecodeError(NAME, f"op {payload.op} without schema.dataColumn and schema.source.tableName")
+    assert shape.columns is not None
     return RowChange(
         kind=kind,
         table=shape.columns,
@@ -225,7 +233,7 @@ def _row_change(payload: wire.Payload, shape: _Shape) -> RowChange:
     )
 
 
-def _row(image: wire.Image | msgspec.UnsetType | None, shape: _Shape, op: str, side: str) -> Row:
+def _row(image: wire.Image | msgspec.UnsetType | None, shape: Shape, op: str, side: str) -> Row:
     if not image:
         raise DecodeError(NAME, f"op {op} without payload.{side}")
     data = image.dataColumn
@@ -245,7 +253,7 @@ def _row(image: wire.Image | msgspec.UnsetType | None, shape: _Shape, op: str, s
     return tuple(values)
 
 
-def _origin(payload: wire.Payload, shape: _Shape) -> Origin:
+def _origin(payload: wire.Payload, shape: Shape) -> Origin:
     checkpoint = payload.timestamp.checkpointTime or payload.timestamp.eventTime
     if checkpoint == payload.timestamp.eventTime:
         return shape.origin

@@ -30,6 +30,7 @@ from spark_jobs.cdc.events import (
     TransactionMark,
     Watermark,
 )
+from spark_jobs.cdc.memory import MAX_COLUMNS, Memory
 from spark_jobs.cdc.rows.key_only import refuse_key_only
 
 ENCODE_OPTIONS: Final = (
@@ -37,8 +38,6 @@ ENCODE_OPTIONS: Final = (
     *SEQUENCE_OPTIONS,
     Option("watermark", "choice", "heartbeat", "watermarks as heartbeats, or not at all", ("heartbeat", "drop")),
 )
-
-_CACHED_TABLES = 1000
 
 
 class _Plan(msgspec.Struct, frozen=True):
@@ -61,7 +60,7 @@ class Encoder:
         self._rules = Rules.of(given)
         self._drop_watermarks = given.text("watermark") == "drop"
         self._json = msgspec.json.Encoder()
-        self._plans: dict[tuple[int, str, str, str], _Plan] = {}
+        self._plans: Memory[tuple[int, str, str, str], _Plan] = Memory(MAX_COLUMNS)
         self.numbering = Numbering.of(given)
         self.dropped: Counter[str] = Counter()
 
@@ -144,9 +143,8 @@ class Encoder:
         key = (id(table), origin.db_type, origin.db_version, origin.schema_name)
         plan = self._plans.get(key)
         if plan is None:
-            if len(self._plans) >= _CACHED_TABLES:
-                self._plans.clear()
-            plan = self._plans[key] = self._make_plan(table, origin)
+            plan = self._make_plan(table, origin)
+            self._plans.remember(key, plan, len(table.columns) + 1)
         return plan
 
     def _make_plan(self, table: TableSchema, origin: Origin) -> _Plan:

@@ -10,6 +10,7 @@ Written (fact sheet §3; the column's type decides, never the value, so that typ
     tinyint(1)                             LONG      ``tinyint1=boolean``: BOOLEAN, and 2 is refused
     bit(1)                                 BOOLEAN   true, false
     bit(64), time, json, text types        STRING    the text
+    of no name (TiDB Binlog has such)      STRING    numbers as digits, bytes as ISO-8859-1
     enum, set                              STRING    the names; the number's digits where no elements are known
     float, double                          DOUBLE    number
     decimal                                STRING    the exact text; ``decimal=double``: DOUBLE with all its digits
@@ -38,7 +39,8 @@ import msgspec
 from spark_jobs.cdc.codec import Option
 from spark_jobs.cdc.codec_options import Options
 from spark_jobs.cdc.events import BINARY_TYPES, CHOICE_TYPES, FLOAT_TYPES, INTEGER_TYPES, ColumnType, Value
-from spark_jobs.cdc.mysql.values import to_names
+from spark_jobs.cdc.mysql.types import Dialect
+from spark_jobs.cdc.mysql.values import to_names, to_text
 from spark_jobs.cdc.mysql.zoned_time import from_epoch_us, to_epoch_us
 
 Json: TypeAlias = bool | int | float | str | None
@@ -113,6 +115,8 @@ def writer(type_: ColumnType, rules: Rules) -> tuple[str, Write]:
         return "DATE", lambda value: _write_date(value, rules)
     if name in BINARY_TYPES:
         return "BYTES", _write_bytes
+    if not name:
+        return "STRING", to_text(type_, Dialect.TICDC)
     return "STRING", to_names(type_) if name in CHOICE_TYPES else _as_it_is
 
 

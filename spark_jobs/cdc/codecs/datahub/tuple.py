@@ -38,13 +38,15 @@ from spark_jobs.cdc.codec import Codec, Option
 from spark_jobs.cdc.codec_options import Options
 from spark_jobs.cdc.codecs.datahub.sequence import SEQUENCE_OPTIONS, Numbering
 from spark_jobs.cdc.codecs.datahub.tuple_values import READ_AS, WRITE_OPTIONS, Read, Rules, Write, readers, writer
+from spark_jobs.cdc.codecs.opened import DecodedOpener
 from spark_jobs.cdc.errors import ConfigError, DecodeError, EncodeError
 from spark_jobs.cdc.events import ABSENT, DELETE, INSERT, UPDATE, Column, Event, Row, RowChange, RowKind, TableSchema
+from spark_jobs.cdc.memory import MAX_COLUMNS, Living, Memory
 from spark_jobs.cdc.rows.key_only import refuse_key_only
 
 NAME: Final = "datahub-tuple"
-_CACHED_TABLES = 1000
-_CACHED_TEXT = 1 << 16
+_CACHED_SHAPE_BYTES = 1 << 25
+_ENTRY_BYTES = 1 << 9
 _MAX_SEQUENCE_DIGITS = 100
 _MAX_MS = 1 << 45
 
@@ -120,7 +122,7 @@ class Encoder:
         self._names = {option: given.text(option) for option in _META}
         _check_names(self._names)
         self._json = msgspec.json.Encoder()
-        self._plans: dict[int, _Plan] = {}
+        self._plans: Memory[int, _Plan] = Memory(MAX_COLUMNS)
         self.numbering = Numbering.of(given)
         self.dropped: Counter[str] = Counter()
 
@@ -168,9 +170,8 @@ class Encoder:
     def _plan(self, table: TableSchema) -> _Plan:
         plan = self._plans.get(id(table))
         if plan is None:
-            if len(self._plans) >= _CACHED_TABLES:
-                self._plans.clear()
-            plan = self._plans[id(table)] = self._make_plan(table)
+            plan = self._make_plan(table)
+            self._plans.remember(id(table), plan, len(table.columns) + 1)
         return plan
 
     def _make_plan(self, table: TableSchema) -> _Plan:
@@ -237,7 +238,8 @@ class Decoder:
         self._options = {given.text(option): option for option in _META if given.text(option)}
         _check_names({option: given.text(option) for option in _META})
         self._json = msgspec.json.Decoder(_Line)
-        self._shapes: dict[tuple[object, ...], _Shape] = {}
+        self._living = Living()
+        self._shapes: Memory[tuple[object, ...], _Shape] = Memory(_CACHED_SHAPE_BYTES)
 
     def decode(self, message: bytes, /) -> Sequence[Event]:
         try:
@@ -253,10 +255,8 @@ class Decoder:
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._make_shape(line)
-            if sum(len(field.name) + len(field.type) + len(field.comment) for field in line.fields) <= _CACHED_TEXT:
-                if len(self._shapes) >= _CACHED_TABLES:
-                    self._shapes.clear()
-                self._shapes[key] = shape
+            size = sum(len(field.name) + len(field.type) + len(field.comment) for field in line.fields)
+            self._shapes.remember(key, shape, size + _ENTRY_BYTES * (len(line.fields) + 1))
         return shape
 
     def _make_shape(self, line: _Line) -> _Shape:
@@ -268,10 +268,9 @@ class Decoder:
             if option not in meta:
                 raise DecodeError(NAME, f"no metadata column {_META[option][0]}; is it named by the option {option}?")
         columns = [(position, field) for position, field in enumerate(line.fields) if field.name not in self._options]
+        typed = tuple(_column(field, field.name in line.primaryKey) for _, field in columns)
         return _Shape(
-            TableSchema(
-                line.database, line.table, tuple(_column(field, field.name in line.primaryKey) for _, field in columns)
-            ),
+            self._living.one(TableSchema(line.database, line.table, typed)),
             meta,
             tuple((position, field.name, self._readers[field.type.upper()]) for position, field in columns),
         )
@@ -324,8 +323,14 @@ def _number(text: str, what: str, limit: int) -> int:
     return int(text)
 
 
+def opener(options: Mapping[str, str], /) -> DecodedOpener:
+    """Opens records that stand alone."""
+    return DecodedOpener(NAME, Decoder(options), timed=False, halves=True)
+
+
 CODEC: Final = Codec(
     name=NAME,
+    opener=opener,
     decoder=Decoder,
     encoder=Encoder,
     decode_options=DECODE_OPTIONS,

@@ -38,7 +38,8 @@ from spark_jobs.cdc.codec import Option
 from spark_jobs.cdc.codec_options import Options
 from spark_jobs.cdc.events import BINARY_TYPES, CHOICE_TYPES, FLOAT_TYPES, INTEGER_TYPES, ColumnType, Value
 from spark_jobs.cdc.mysql.float_text import float32
-from spark_jobs.cdc.mysql.values import read_double, to_names
+from spark_jobs.cdc.mysql.types import Dialect
+from spark_jobs.cdc.mysql.values import read_double, to_names, to_text
 from spark_jobs.cdc.mysql.zoned_time import from_epoch_us, to_epoch_us
 
 Write: TypeAlias = Callable[[Value], str | None]
@@ -102,6 +103,9 @@ def writer(type_: ColumnType, rules: Rules) -> tuple[str, Write]:
         return "TIMESTAMP", lambda value: _write_timestamp(value, rules.zone)
     if name in BINARY_TYPES:
         return "STRING", _write_bytes
+    if not name:
+        text = to_text(type_, Dialect.TICDC)
+        return "STRING", lambda value: _write_text(text(value))
     return "STRING", _choice_writer(type_) if name in CHOICE_TYPES else _write_text
 
 

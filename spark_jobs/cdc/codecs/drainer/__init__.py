@@ -21,15 +21,20 @@ from typing import Final
 
 from spark_jobs.cdc.codec import Codec
 from spark_jobs.cdc.codec_options import Options
-from spark_jobs.cdc.codecs.drainer.decoder import DrainerDecoder
 from spark_jobs.cdc.codecs.drainer.encoder import DrainerEncoder
+from spark_jobs.cdc.codecs.drainer.opener import DrainerOpener
+from spark_jobs.cdc.codecs.opened import OpenedDecoder
 
 NAME: Final = "drainer"
 
 
-def decoder(options: Mapping[str, str], /) -> DrainerDecoder:
+def opener(options: Mapping[str, str], /) -> DrainerOpener:
     Options(NAME, options, ())
-    return DrainerDecoder()
+    return DrainerOpener()
+
+
+def decoder(options: Mapping[str, str], /) -> OpenedDecoder:
+    return OpenedDecoder(opener(options))
 
 
 def encoder(options: Mapping[str, str], /) -> DrainerEncoder:
@@ -37,4 +42,4 @@ def encoder(options: Mapping[str, str], /) -> DrainerEncoder:
     return DrainerEncoder()
 
 
-CODEC: Final = Codec(name=NAME, decoder=decoder, encoder=encoder)
+CODEC: Final = Codec(name=NAME, opener=opener, decoder=decoder, encoder=encoder)

@@ -26,11 +26,11 @@ from spark_jobs.cdc.events import (
     TableSchema,
     Value,
 )
+from spark_jobs.cdc.memory import MAX_COLUMNS, Memory
 from spark_jobs.cdc.mysql.values import choice_number
 
 PROTOCOL: Final = "drainer"
 
-_REMEMBERED_TABLES: Final = 4096
 _FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH = b"\x0a", b"\x12", b"\x1a", b"\x22", b"\x2a"
 _DML, _DDL = b"\x08\x00\x10", b"\x08\x01\x10"
 _TP: Final[dict[RowKind, bytes]] = {INSERT: b"\x18\x00", UPDATE: b"\x18\x01", DELETE: b"\x18\x02"}
@@ -43,7 +43,7 @@ class DrainerEncoder:
     """One payload for a transaction, row by row, or for a DDL statement; see ``TransactionEncoder``."""
 
     def __init__(self) -> None:
-        self._tables: dict[int, _TableWriter] = {}
+        self._tables: Memory[int, _TableWriter] = Memory(MAX_COLUMNS)
         self._transactions = TransactionEncoder(PROTOCOL, self._row, _transaction, _ddl)
         self.encode: Callable[[Event], Sequence[bytes]] = self._transactions.encode
         self.flush: Callable[[], Sequence[bytes]] = self._transactions.flush
@@ -51,9 +51,8 @@ class DrainerEncoder:
     def _row(self, event: RowChange) -> tuple[None, bytes]:
         table = self._tables.get(id(event.table))
         if table is None:
-            if len(self._tables) >= _REMEMBERED_TABLES:
-                self._tables.clear()
-            table = self._tables[id(event.table)] = _TableWriter(event.table)
+            table = _TableWriter(event.table)
+            self._tables.remember(id(event.table), table, len(event.table.columns) + 1)
         return None, table.event(event)
 
 
@@ -149,6 +148,16 @@ def _unsigned(value: Value) -> bytes:
     return write_uint(number)
 
 
+def _by_kind(value: Value) -> bytes:
+    """The value says what it is, since the type does not."""
+    write = _KINDS.get(type(value))
+    if write is None:
+        raise ValueError(f"{value!r:.80} has no form in a column without a type")
+    return write(value)
+
+
+_KINDS: Final[dict[type, _Write]] = {int: _signed, float: _float, bytes: _bytes, str: _text}
+
 _WRITE: Final[dict[Form, _Write]] = {
     Form.INTEGER: _signed,
     Form.YEAR: _signed,
@@ -158,6 +167,7 @@ _WRITE: Final[dict[Form, _Write]] = {
     Form.GEOMETRY: _bytes,
     Form.TEXT: _text,
     Form.JSON: _text,
+    Form.UNTYPED: _by_kind,
 }
 
 

@@ -31,9 +31,9 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
+import google_crc32c
 import msgspec
 
-from spark_jobs.cdc.codecs.drainer.crc32c import crc32c
 from spark_jobs.cdc.errors import DecodeError
 
 PROTOCOL: Final = "drainer file"
@@ -46,6 +46,9 @@ _MAGIC_BYTES: Final = MAGIC.to_bytes(4, "little")
 _HEAD: Final = struct.Struct("<Iq")
 _SUM: Final = struct.Struct("<I")
 _RESCUES: Final = 10
+HEAD_BYTES: Final = _HEAD.size
+FRAME_BYTES: Final = _HEAD.size + _SUM.size
+"""What a frame has besides its payload."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -58,7 +61,15 @@ class Record(msgspec.Struct, frozen=True):
 
 def frame(payload: bytes) -> bytes:
     """The payload in its frame. (Drainer never writes an empty one.)"""
-    return _HEAD.pack(MAGIC, len(payload)) + payload + _SUM.pack(crc32c(payload))
+    return _HEAD.pack(MAGIC, len(payload)) + payload + _SUM.pack(google_crc32c.value(payload))
+
+
+def frame_bytes(head: bytes) -> int | None:
+    """How many bytes the frame has that begins with these; None if none does. Of a cut-off head: at least so many."""
+    if len(head) < HEAD_BYTES:
+        return FRAME_BYTES if _MAGIC_BYTES.startswith(head[:4]) else None
+    magic, length = _HEAD.unpack(head)
+    return FRAME_BYTES + length if magic == MAGIC and 0 <= length <= MAX_PAYLOAD_BYTES else None
 
 
 class FrameReader:
@@ -95,7 +106,7 @@ class FrameReader:
             return None
         payload = bytes(memoryview(self._bytes)[at + _HEAD.size : at + _HEAD.size + length])
         (expected,) = _SUM.unpack_from(self._bytes, at + _HEAD.size + length)
-        if crc32c(payload) != expected:
+        if google_crc32c.value(payload) != expected:
             if not self._rescue(at + size):
                 self._advance(size)
             raise DecodeError(PROTOCOL, "the checksum does not match the payload; the file is damaged", offset=begin)
@@ -129,7 +140,8 @@ class FrameReader:
             left -= length
             if left < 0:
                 return False
-            if crc32c(memoryview(self._bytes)[at + _HEAD.size : behind]) == _SUM.unpack_from(self._bytes, behind)[0]:
+            payload = bytes(memoryview(self._bytes)[at + _HEAD.size : behind])
+            if google_crc32c.value(payload) == _SUM.unpack_from(self._bytes, behind)[0]:
                 self._rescues -= 1
                 self._skip(at - self._at)
                 return True

@@ -27,7 +27,7 @@ import msgspec
 from spark_jobs.cdc.codecs.sql.text import SPACE, Parameter, literal, quoted_name
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import ABSENT, DELETE, INSERT, Column, Ddl, Event, Row, RowChange, TableSchema, Value
-from spark_jobs.cdc.memory import remember
+from spark_jobs.cdc.memory import MAX_COLUMNS, Memory
 from spark_jobs.cdc.rows.key_only import refuse_key_only
 
 PROTOCOL: Final = "sql"
@@ -75,7 +75,7 @@ class StatementWriter:
         self._verb = "REPLACE" if replace else "INSERT"
         self._safe = safe
         self._generated: Generated = generated or (lambda schema, table: ())
-        self._tables: dict[int, _Table] = {}
+        self._tables: Memory[int, _Table] = Memory(MAX_COLUMNS)
 
     def write(self, event: Event) -> Sequence[Statement]:
         if isinstance(event, RowChange):
@@ -109,7 +109,7 @@ class StatementWriter:
         table = self._tables.get(id(schema))
         if table is None:
             table = _Table(schema, self._generated(schema.schema, schema.table))
-            remember(self._tables, id(schema), table)
+            self._tables.remember(id(schema), table, len(schema.columns) + 1)
         return table
 
 

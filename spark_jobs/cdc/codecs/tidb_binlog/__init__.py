@@ -26,9 +26,10 @@ from typing import Final
 
 from spark_jobs.cdc.codec import Codec, Option
 from spark_jobs.cdc.codec_options import Options
-from spark_jobs.cdc.codecs.tidb_binlog.decoder import TidbBinlogDecoder
+from spark_jobs.cdc.codecs.opened import OpenedDecoder
 from spark_jobs.cdc.codecs.tidb_binlog.encoder import TidbBinlogEncoder
 from spark_jobs.cdc.codecs.tidb_binlog.layout import Generation
+from spark_jobs.cdc.codecs.tidb_binlog.opener import TidbBinlogOpener
 
 NAME: Final = "tidb-binlog"
 
@@ -48,13 +49,17 @@ _ENCODE_OPTIONS: Final = (
 )
 
 
-def decoder(options: Mapping[str, str], /) -> TidbBinlogDecoder:
+def opener(options: Mapping[str, str], /) -> TidbBinlogOpener:
     Options(NAME, options, ())
-    return TidbBinlogDecoder()
+    return TidbBinlogOpener()
+
+
+def decoder(options: Mapping[str, str], /) -> OpenedDecoder:
+    return OpenedDecoder(opener(options))
 
 
 def encoder(options: Mapping[str, str], /) -> TidbBinlogEncoder:
     return TidbBinlogEncoder(_GENERATIONS[Options(NAME, options, _ENCODE_OPTIONS).text("drainer-version")])
 
 
-CODEC: Final = Codec(name=NAME, decoder=decoder, encoder=encoder, encode_options=_ENCODE_OPTIONS)
+CODEC: Final = Codec(name=NAME, opener=opener, decoder=decoder, encoder=encoder, encode_options=_ENCODE_OPTIONS)

@@ -126,10 +126,20 @@ def _bit(type_: ColumnType) -> Cell:
     return cell
 
 
+def _by_kind(value: Value) -> bytes:
+    """The value says what it is, since the type does not."""
+    write = _KINDS.get(type(value))
+    if write is None:
+        raise ValueError(f"{value!r:.80} has no form in a column without a type")
+    return write(value)
+
+
 def _choice(type_: ColumnType) -> Cell:
     number = choice_number(type_)
     return lambda value: _unsigned(number(value))
 
+
+_KINDS: Final[dict[type, Cell]] = {int: _signed, float: _float, bytes: _binary, str: _text}
 
 _CELLS: Final[dict[Form, Callable[[ColumnType], Cell]]] = {
     Form.INTEGER: lambda type_: _unsigned if type_.unsigned else _signed,
@@ -141,6 +151,7 @@ _CELLS: Final[dict[Form, Callable[[ColumnType], Cell]]] = {
     Form.TEXT: lambda _: _text,
     Form.BINARY: lambda _: _binary,
     Form.GEOMETRY: lambda _: _geometry,
+    Form.UNTYPED: lambda _: _by_kind,
 }
 
 

@@ -10,10 +10,10 @@ from spark_jobs.cdc.codecs.tidb_binlog.transactions import TransactionEncoder
 from spark_jobs.cdc.codecs.tidb_binlog.writers import row_writer
 from spark_jobs.cdc.errors import EncodeError
 from spark_jobs.cdc.events import DELETE, UPDATE, Ddl, Event, Row, RowChange, TableSchema
+from spark_jobs.cdc.memory import MAX_COLUMNS, Memory
 
 PROTOCOL: Final = "tidb-binlog"
 
-_REMEMBERED_TABLES: Final = 4096
 _FIRST, _SECOND, _THIRD, _FOURTH = b"\x0a", b"\x12", b"\x1a", b"\x22"
 _DML, _DDL = b"\x08\x00\x10", b"\x08\x01\x10"
 """The type, and the tag of commit_ts."""
@@ -24,7 +24,7 @@ class TidbBinlogEncoder:
 
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
-        self._tables: dict[int, _TableWriter] = {}
+        self._tables: Memory[int, _TableWriter] = Memory(MAX_COLUMNS)
         self._transactions = TransactionEncoder(PROTOCOL, self._row, _transaction, _ddl)
         self.encode: Callable[[Event], Sequence[bytes]] = self._transactions.encode
         self.flush: Callable[[], Sequence[bytes]] = self._transactions.flush
@@ -36,9 +36,8 @@ class TidbBinlogEncoder:
     def _table(self, table: TableSchema) -> "_TableWriter":
         found = self._tables.get(id(table))
         if found is None:
-            if len(self._tables) >= _REMEMBERED_TABLES:
-                self._tables.clear()
-            found = self._tables[id(table)] = _TableWriter(table, self._generation)
+            found = _TableWriter(table, self._generation)
+            self._tables.remember(id(table), found, len(table.columns) + 1)
         return found
 
 

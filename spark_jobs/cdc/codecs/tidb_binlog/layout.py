@@ -7,7 +7,7 @@ Rules
 2. They are kept as ``ColumnType.length`` and ``scale`` where they say something about the type: ``decimal`` of an
    integer or a string, and ``flen`` of an enum, a set, or a float without digits, do not.
 3. UNSIGNED, enum elements, generated columns, defaults and nullability are not in the message. UNSIGNED is learned from
-   the values: the caller says which columns have shown a ``uint64_value``.
+   the values: the caller says which columns have shown a ``uint64_value``, and which no number at all.
 """
 
 from typing import Final
@@ -17,38 +17,50 @@ import msgspec
 from spark_jobs.cdc.codecs.tidb_binlog.cells import from_text
 from spark_jobs.cdc.codecs.tidb_binlog.values import Form, Reader, form_of, to_text
 from spark_jobs.cdc.events import CHOICE_TYPES, FLOAT_TYPES, INTEGER_TYPES, Column, ColumnType, Index, TableSchema
+from spark_jobs.cdc.memory import Living, Memory
 from spark_jobs.cdc.proto.tidb_binlog_view_pb2 import ColumnInfoView, KeyView, TableView
 
 _UNSPECIFIED: Final = -1
+_MAX_SIGNS: Final = 1024
+"""Of one structure: sets of columns that are unsigned or of unknown sign."""
+
 _SCALED: Final = FLOAT_TYPES | {"decimal", "datetime", "timestamp", "time"}
 
 
 class Layout:
     """What is decided once for rows of one structure.
 
-    ``readers`` are parallel to the columns; ``integers`` are the positions of the columns that may be unsigned.
+    ``structure`` is without what only values tell. ``readers`` are parallel to the columns; ``integers`` are the
+    positions of the columns that may be unsigned.
     """
 
-    __slots__ = ("_schema", "_schemas", "integers", "readers")
+    __slots__ = ("_living", "_schemas", "integers", "readers", "structure")
 
-    def __init__(self, schema: TableSchema, readers: dict[Form, Reader]) -> None:
-        self._schema = schema
-        self._schemas: dict[frozenset[int], TableSchema] = {frozenset(): schema}
+    def __init__(self, schema: TableSchema, readers: dict[Form, Reader], living: Living) -> None:
+        self._living = living
+        self.structure: Final = living.one(schema)
+        self._schemas: Memory[tuple[frozenset[int], frozenset[int]], TableSchema] = Memory(_MAX_SIGNS)
         self.readers = tuple(readers[form_of(column.type.name)] for column in schema.columns)
         self.integers = frozenset(at for at, column in enumerate(schema.columns) if column.type.name in INTEGER_TYPES)
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return self._schema.columns
+        return self.structure.columns
 
-    def schema(self, unsigned: frozenset[int]) -> TableSchema:
-        """The schema in which the columns at these positions are UNSIGNED; always the same object."""
-        found = self._schemas.get(unsigned)
+    def schema(self, unsigned: frozenset[int] = frozenset(), unknown: frozenset[int] = frozenset()) -> TableSchema:
+        """The schema in which the columns at these positions are UNSIGNED, or of unknown sign; the same object."""
+        if not unsigned and not unknown:
+            return self.structure
+        key = unsigned, unknown
+        found = self._schemas.get(key)
         if found is None:
-            columns = tuple(
-                _as_unsigned(column) if at in unsigned else column for at, column in enumerate(self._schema.columns)
-            )
-            found = self._schemas[unsigned] = msgspec.structs.replace(self._schema, columns=columns)
+            columns = list(self.structure.columns)
+            for at in unsigned:
+                columns[at] = _retyped(columns[at], unsigned=True)
+            for at in unknown:
+                columns[at] = _retyped(columns[at], sign_known=False)
+            found = self._living.one(msgspec.structs.replace(self.structure, columns=tuple(columns)))
+            self._schemas.remember(key, found)
         return found
 
 
@@ -70,8 +82,8 @@ class Signs:
         self.undecided -= signed | unsigned
 
 
-def _as_unsigned(column: Column) -> Column:
-    return msgspec.structs.replace(column, type=msgspec.structs.replace(column.type, unsigned=True))
+def _retyped(column: Column, **changes: bool) -> Column:
+    return msgspec.structs.replace(column, type=msgspec.structs.replace(column.type, **changes))
 
 
 def schema_of(table: TableView) -> TableSchema:

@@ -36,6 +36,7 @@ from spark_jobs.cdc.codecs.tidb_binlog.values import (
     form_of,
 )
 from spark_jobs.cdc.events import Row, Value
+from spark_jobs.cdc.memory import Memory, is_plain
 from spark_jobs.cdc.proto.tidb_binlog_view_pb2 import ColumnsView, MergedRowView, SealedRowView
 
 _REMEMBERED_SHAPES: Final = 512
@@ -46,11 +47,12 @@ _LISTS: Final = {NULL: "is_null"} | FIELDS
 class RowReader:
     """Reads the rows of one layout."""
 
-    __slots__ = ("_layout", "_shapes", "_usual")
+    __slots__ = ("_layout", "_plain", "_shapes", "_usual")
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._shapes: dict[bytes, Shape] = {}
+        self._shapes: Memory[bytes, Shape] = Memory(_REMEMBERED_SHAPES)
+        self._plain: Final = is_plain()
         self._usual: Shape | None = None
 
     def read(self, data: bytes, last: "Shape | None" = None) -> tuple[Row, "Shape"]:
@@ -58,7 +60,7 @@ class RowReader:
 
         ``last``: that of the row before it in the same message.
         """
-        usual = last if last is not None and last.regular else self._usual
+        usual = None if self._plain else last if last is not None and last.regular else self._usual
         try:
             merged = MergedRowView.FromString(data).columns
             if usual is not None:
@@ -77,7 +79,7 @@ class RowReader:
             shape = self._shape(bytes(map(_FIRST_BYTE, columns)))
         except IndexError:
             raise ValueError("it holds no value and is not NULL") from None
-        row = shape.row(merged)
+        row = None if self._plain else shape.row(merged)
         if row is None:
             return tuple([reader[sealed] for reader, sealed in zip(readers, columns, strict=True)]), shape
         if shape.certain:
@@ -87,9 +89,8 @@ class RowReader:
     def _shape(self, kinds: bytes) -> "Shape":
         shape = self._shapes.get(kinds)
         if shape is None:
-            if len(self._shapes) >= _REMEMBERED_SHAPES:
-                self._shapes.clear()
-            shape = self._shapes[kinds] = Shape(kinds, self._layout)
+            shape = Shape(kinds, self._layout)
+            self._shapes.remember(kinds, shape)
         return shape
 
     def bad_column(self, data: bytes) -> str:

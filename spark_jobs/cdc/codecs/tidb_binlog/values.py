@@ -19,6 +19,7 @@ Rules
    year                                            string_value  ``2024``
    decimal date datetime timestamp time char text  string_value  the text; it need not be UTF-8
    geometry, anything unknown                      string_value
+   without a name                                  any: the field alone says what it is
    ==============================================  ============  ==================================================
 
 3. Drainer fills columns that a row does not have with the column's default, as whatever kind of value it holds it. So
@@ -27,11 +28,13 @@ Rules
 
 from collections.abc import Callable
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 from google.protobuf.message import DecodeError as ProtobufError
 
 from spark_jobs.cdc.events import BINARY_TYPES, CHOICE_TYPES, FLOAT_TYPES, INTEGER_TYPES, Value
+from spark_jobs.cdc.memory import is_plain
 from spark_jobs.cdc.mysql.values import read_double, read_integer
 from spark_jobs.cdc.proto.tidb_binlog_view_pb2 import ColumnView
 
@@ -60,6 +63,7 @@ class Form(StrEnum):
     GEOMETRY = "geometry"
     YEAR = "year"
     TEXT = "text"
+    UNTYPED = "untyped"
 
 
 _FORMS: Final[dict[str, Form]] = (
@@ -67,7 +71,7 @@ _FORMS: Final[dict[str, Form]] = (
     | dict.fromkeys(CHOICE_TYPES, Form.CHOICE)
     | dict.fromkeys(FLOAT_TYPES, Form.FLOAT)
     | dict.fromkeys(BINARY_TYPES, Form.BINARY)
-    | {"bit": Form.BIT, "json": Form.JSON, "year": Form.YEAR, "geometry": Form.GEOMETRY}
+    | {"bit": Form.BIT, "json": Form.JSON, "year": Form.YEAR, "geometry": Form.GEOMETRY, "": Form.UNTYPED}
 )
 
 
@@ -81,8 +85,9 @@ KINDS: Final[dict[Form, frozenset[int]]] = {
     Form.GEOMETRY: frozenset({STRING}),
     Form.YEAR: frozenset({STRING}),
     Form.TEXT: frozenset({STRING}),
+    Form.UNTYPED: frozenset(),
 }
-"""Rule 2: the fields that values of a form have."""
+"""Rule 2: the fields that values of a form have, as far as the form tells."""
 
 
 def form_of(type_name: str) -> Form:
@@ -127,6 +132,7 @@ _CONVERT: Final[dict[Form, dict[int, Convert]]] = {
     Form.TEXT: _by_field(str, to_text) | {DOUBLE: repr},
     Form.BINARY: {BYTES: bytes, STRING: bytes},
     Form.GEOMETRY: {BYTES: bytes, STRING: bytes},
+    Form.UNTYPED: {INT: int, UINT: int, DOUBLE: float, BYTES: bytes, STRING: to_text},
 }
 
 
@@ -134,6 +140,7 @@ _SAME: Final = frozenset(
     {(form, field) for form in (Form.INTEGER, Form.YEAR, Form.CHOICE, Form.BIT) for field in (INT, UINT)}
     | {(Form.FLOAT, DOUBLE), (Form.BINARY, BYTES), (Form.GEOMETRY, BYTES)}
     | {(form, STRING) for form in (Form.TEXT, Form.JSON, Form.CHOICE)}
+    | {(Form.UNTYPED, field) for field in FIELDS}
 )
 
 
@@ -149,24 +156,30 @@ Open = Callable[[bytes], tuple[int, Raw]]
 """Opens a sealed value: its field, and what is in it; raises ``ValueError`` for damaged bytes."""
 
 
+_REMEMBERED: Final = 8192
+_REMEMBERED_BYTES: Final = 64
+
+
 class Reader(dict[bytes, Value]):
     """Reads the sealed values of one form, and remembers the short ones: many repeat, above all in updates.
 
     Look-up raises ``ValueError`` for bytes that hold no value of this form.
     """
 
-    __slots__ = ("_convert", "_open")
+    __slots__ = ("_convert", "_open", "_remembered_bytes")
 
     def __init__(self, form: Form, open_: Open) -> None:
         super().__init__()
         self._open = open_
         self._convert = _CONVERT[form]
+        self._remembered_bytes = 0 if is_plain() else _REMEMBERED_BYTES
 
     def __missing__(self, sealed: bytes) -> Value:
         value = self._read(sealed)
-        if len(sealed) <= _REMEMBERED_BYTES:
+        if len(sealed) <= self._remembered_bytes:
             if len(self) >= _REMEMBERED:
-                self.clear()
+                for old in list(islice(self, _REMEMBERED >> 3)):
+                    del self[old]
             self[sealed] = value
         return value
 
@@ -178,10 +191,6 @@ class Reader(dict[bytes, Value]):
         if convert is None:
             raise ValueError(f"a column of this type holds a {FIELDS[field]}")
         return convert(raw)
-
-
-_REMEMBERED: Final = 8192
-_REMEMBERED_BYTES: Final = 64
 
 
 def open_column(sealed: bytes) -> tuple[int, Raw]:

@@ -1,17 +1,17 @@
 """Functions that write whole rows of one table as TiDB Binlog's columns, so that no row pays for deciding about them.
 
-They are generated as source text, as in ``canal_json/rows``, since a loop over columns takes twice as long. The text
-holds names of our own only: ``c0`` a value, ``f0`` what writes any value of the column, ``h0`` and ``t0`` its cell in
-two parts. Cells are those of ``tidb_binlog/cells``.
+They are generated (``spark_jobs.cdc.memory``). In their texts ``c0`` is a value, ``f0`` what writes any value of the
+column, ``h0`` and ``t0`` its cell in two parts. Cells are those of ``tidb_binlog/cells``.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from spark_jobs.cdc.codecs.protobuf_bytes import LAST, MORE, varint
 from spark_jobs.cdc.codecs.tidb_binlog.cells import NULL_CELL, Cell
 from spark_jobs.cdc.codecs.tidb_binlog.values import BYTES, INT, STRING, UINT, Form, form_of
 from spark_jobs.cdc.events import ColumnType, Row
+from spark_jobs.cdc.memory import define, is_plain
 
 WriteRow: TypeAlias = Callable[[Row], bytes]
 
@@ -36,6 +36,10 @@ class Heads(dict[int, bytes]):
 
 def row_writer(types: Sequence[ColumnType], cells: Sequence[Cell]) -> WriteRow:
     """Writes rows; for a row that is not whole or has a value of another type it raises whatever Python does."""
+    if is_plain():
+        return lambda row: b"".join(
+            [NULL_CELL if value is None else cell(value) for cell, value in zip(cells, row, strict=True)]
+        )
     lines = []
     for at, type_ in enumerate(types):
         text = _TEXTS.get(form_of(type_.name), "        h{at}, t{at} = f{at}(c{at}), b''")
@@ -48,9 +52,7 @@ def row_writer(types: Sequence[ColumnType], cells: Sequence[Cell]) -> WriteRow:
     names = "".join(f"c{at}, " for at in range(len(types))) or "()"
     parts = "".join(f"h{at}, t{at}, " for at in range(len(types)))
     source = "\n".join([f"def made(row):\n    {names} = row", *lines, f"    return join(({parts}))"])
-    scope: dict[str, Any] = _NAMES | {f"f{at}": cell for at, cell in enumerate(cells)}
-    exec(source, scope)
-    made: WriteRow = scope["made"]
+    made: WriteRow = define(source, _NAMES | {f"f{at}": cell for at, cell in enumerate(cells)})
     return made
 
 

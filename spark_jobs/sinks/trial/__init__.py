@@ -1,0 +1,1 @@
+"""Sinks for trying and measuring: ``stdout:`` prints, ``blackhole://`` decodes and drops. Nothing can be read back."""

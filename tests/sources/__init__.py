@@ -1,0 +1,1 @@
+"""Sources against the real thing."""
