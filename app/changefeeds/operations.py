@@ -11,18 +11,16 @@ import anyio.to_thread
 import msgspec
 from sqlalchemy import Connection
 
-from app.changefeeds import validation
+from app.changefeeds import removal, validation
 from app.changefeeds.changes import Change
 from app.changefeeds.record import Changefeed, State
 from app.changefeeds.repository import ChangefeedRepository
 from app.context import Context
 from app.errors import ChangefeedNotExists, InvalidParam, NotReady
 from app.history.repository import Entry, HistoryRepository
-from app.leftovers.repository import LeftoverRepository
 from app.lifecycle import Event, Pause, Remove, Resume, decide
 from app.replica_config.effect import Notice
 from app.times import tso_of_rfc3339
-from spark_jobs.uris import masked
 
 _POLL_SECONDS: Final = 0.5
 
@@ -71,8 +69,7 @@ def _check_overwrite(feed: Changefeed, overwrite_ts: int, now_ms: int) -> list[N
     if overwrite_ts < feed.start_ts:
         raise InvalidParam(
             f"{field} {overwrite_ts} is before the changefeed's start_ts {feed.start_ts}, outside its stream; remove"
-            f" the"
-            " changefeed and create it anew to begin earlier"
+            " the changefeed and create it anew to begin earlier"
         )
     if feed.target_ts and overwrite_ts >= feed.target_ts:
         raise InvalidParam(
@@ -95,11 +92,8 @@ def remove(context: Context, name: Name, who: str) -> Changefeed | None:
 def forget(context: Context, uid: int) -> None:
     """Deletes a removed changefeed that nobody runs any more."""
     with context.database.write() as connection:
-        feeds = context.feeds(connection)
-        feed = feeds.by_uid(uid, lock=True)
-        if feed is not None and feed.state is State.REMOVED and not feed.capture_id:
-            LeftoverRepository(connection).add(feed, masked(feed.sink_uri), context.clock_ms())
-            feeds.delete(feed)
+        feed = context.feeds(connection).by_uid(uid, lock=True)
+        removal.forget(context, connection, feed, context.clock_ms())
 
 
 async def let_go(context: Context, feed: Changefeed) -> None:

@@ -15,20 +15,17 @@ from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
 from app.captures.beat import LEASE_MS as CAPTURE_LEASE_MS
 from app.captures.repository import CaptureRepository
-from app.changefeeds.record import Changefeed, State
-from app.changefeeds.updates import sink_of
+from app.changefeeds.record import Changefeed
+from app.changefeeds.removal import forget
 from app.context import Context
 from app.database import reason_of
 from app.errors import Conflict
 from app.history.repository import Entry, HistoryRepository
 from app.leftovers.cleaning import clean_old
-from app.leftovers.repository import LeftoverRepository
 from app.lifecycle import Assigned, Released, decide
 from app.lifecycle import Move as MoveEvent
 from app.owner.lease import LEASE_MS, LeaseRepository
 from app.plan import Action, Assign, Cut, Delete, Expire, Move, Release, plan
-from spark_jobs.cdc.errors import WeirError
-from spark_jobs.uris import masked
 
 TICK_SECONDS: Final = 0.5
 _CLEAN_MS: Final = 3_600_000
@@ -116,25 +113,13 @@ class Owner:
         except Conflict:
             log.info("planned_too_late", action=type(action).__name__)
 
-    def _end(self, feed: Changefeed) -> None:
-        """What the sink has of it stays, and holds nothing back; a sink that cannot be reached is left as it is."""
-        sink = sink_of(feed, self._context.settings)
-        try:
-            if sink is not None:
-                sink.ended(feed.wire_id)
-        except (WeirError, OSError) as error:
-            log.warning("sink_not_told", changefeed=feed.name, error=str(error))
-
     def _change(self, connection: Connection, action: Release | Assign | Move | Delete, now_ms: int) -> None:
         feeds = self._context.feeds(connection)
         feed = feeds.by_uid(action.uid, lock=True)
         if feed is None or feed.epoch != action.epoch:
             return
         if isinstance(action, Delete):
-            if feed.state is State.REMOVED and not feed.capture_id:
-                LeftoverRepository(connection).add(feed, masked(feed.sink_uri), now_ms)
-                feeds.delete(feed)
-                self._end(feed)
+            forget(self._context, connection, feed, now_ms)
         elif isinstance(action, Release):
             if feed.capture_id and CaptureRepository(connection).get(feed.capture_id) is None:
                 feeds.save(feed, decide(feed, Released(), now_ms=now_ms))

@@ -41,18 +41,18 @@ def protocol(name: str, refused: Mapping[str, str] = MappingProxyType({})) -> st
     if name in reasons:
         raise ConfigError(f"{WHAT}: protocol {name}: {reasons[name]}", code=CODE)
     if not name:
-        raise ConfigError(f"{WHAT}: parameter protocol is missing; known are: {_known()}", code=CODE)
+        raise ConfigError(f"{WHAT}: parameter protocol is missing; known are: {_known(reasons)}", code=CODE)
     if name not in CODECS or CODECS[name].opener is None:
         near = difflib.get_close_matches(name, CODECS, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise ConfigError(
-            f"{WHAT}: unknown protocol {name!r}; {hint}known are: {_known()}", code="CDC:ErrSinkUnknownProtocol"
+            f"{WHAT}: unknown protocol {name!r}; {hint}known are: {_known(reasons)}", code="CDC:ErrSinkUnknownProtocol"
         )
     return name
 
 
-def _known() -> str:
-    return ", ".join(sorted(name for name in CODECS if CODECS[name].opener is not None and name not in LATER))
+def _known(refused: Mapping[str, str]) -> str:
+    return ", ".join(sorted(name for name in CODECS if CODECS[name].opener is not None and name not in refused))
 
 
 def zone(name: str) -> str:

@@ -20,7 +20,12 @@ def test_every_protocol_of_a_queue_is_taken_with_parameters_of_watermarks(protoc
 
 
 def test_a_protocol_that_no_queue_has_is_refused_with_those_that_one_has():
-    with pytest.raises(ConfigError, match="unknown protocol 'csv'; known are: canal-json, canal, tidb-binlog"):
+    with pytest.raises(ConfigError, match="'avro'; known are: canal, canal-json, datahub-blob, tidb-binlog"):
+        parse_source(f"{HERE}/t?protocol=avro")
+
+
+def test_a_protocol_of_files_is_refused_with_the_way_to_read_it():
+    with pytest.raises(ConfigError, match="protocol csv: CSV files are read with the folder that they belong to"):
         parse_source(f"{HERE}/t?protocol=csv")
 
 
